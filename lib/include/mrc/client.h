@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrc/client.h - libmrc, the program's side of the MRC daemon
+ *
+ * A program attaches to the daemon of its host, opens channels to services on
+ * other hosts (or its own) and exchanges messages. Payload is not copied
+ * between the program and the daemon: a message is sent from memory of the
+ * send arena (mrc_buf_alloc) and received in the landing arena, read-only.
+ *
+ * Calls answer 0 or more for success and a negative errno for failure. What
+ * becomes of a message is not a call's result but its outcome: enum mrc_status
+ * and enum mrc_level, in struct mrc_event or from the blocking calls.
+ *
+ * Two ways to use it. Event driven: start operations, wait for mrc_client_fd()
+ * to become readable, take events with mrc_poll(). Blocking: mrc_connect(),
+ * mrc_accept(), mrc_send_wait(), mrc_recv() with a timeout. Both may be mixed:
+ * a blocking call keeps events that are not its own for mrc_poll() or for the
+ * blocking call they belong to.
+ *
+ * Threads: one thread at a time per client; different clients are independent.
+ * Fork: a child must not use its parent's client.
+ */
+#ifndef MRC_CLIENT_H
+#define MRC_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mrc_client;   /* one attachment to the daemon */
+struct mrc_listener; /* a service this client offers */
+struct mrc_channel;  /* a two-way pipe of messages to one other client */
+struct mrc_msg;      /* a received message */
+
+/* How far a message got (mrc_levels(7)). Larger is further. */
+enum mrc_level {
+	MRC_LEVEL_NONE = 0,      /* not known to have reached the other side */
+	MRC_LEVEL_PLACED = 1,    /* whole and checked in the receiver's memory, and announced there */
+	MRC_LEVEL_VISIBLE = 2,   /* the receiving program took it from its ring */
+	MRC_LEVEL_COMMITTED = 3, /* the receiving program accepted it */
+};
+
+/* What became of an operation. */
+enum mrc_status {
+	MRC_STATUS_OK = 0,
+	MRC_STATUS_REJECTED = -1,    /* the receiving program said no; `code` is its reason */
+	MRC_STATUS_UNKNOWN = -2,     /* the peer's daemon restarted: it may have arrived or not */
+	MRC_STATUS_PEER_DIED = -3,   /* the receiving program ended before the level was reached */
+	MRC_STATUS_TIMED_OUT = -4,   /* the deadline passed; the level is what was known by then */
+	MRC_STATUS_CLOSED = -5,      /* the channel was closed before the message could be settled */
+	MRC_STATUS_TOO_BIG = -6,     /* more than the peer's landing memory takes; nothing was sent */
+	MRC_STATUS_NO_SERVICE = -7,  /* nobody listens to that service there */
+	MRC_STATUS_NO_PEER = -8,     /* no such host in this daemon's configuration */
+	MRC_STATUS_REFUSED = -9,     /* the service turned the channel away; `code` is its reason */
+	MRC_STATUS_NOT_ALLOWED = -10, /* this user may not use that service */
+	MRC_STATUS_NO_RESOURCES = -11, /* a limit of the daemon or of this client is reached */
+	MRC_STATUS_DETACHED = -12,   /* the daemon of this host ended; outcome unknown */
+	MRC_STATUS_INVALID = -13,    /* the daemon found the request malformed */
+	MRC_STATUS_BUFFER_CHANGED = -14, /* the sender changed the buffer while it was sent */
+	MRC_STATUS_IN_USE = -15,     /* another client offers that service already */
+};
+
+enum mrc_event_type {
+	MRC_EVENT_LISTENING = 1, /* listener, status, user */
+	MRC_EVENT_INCOMING = 2,  /* listener, channel: accept or refuse it */
+	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; on failure the channel is freed by
+				  * mrc_close() like any other */
+	MRC_EVENT_SENT = 4,      /* channel, number, status, level, code, user */
+	MRC_EVENT_RECEIVED = 5,  /* channel, msg: the program owns msg until it releases it */
+	MRC_EVENT_CLOSED = 6,    /* channel, status, code: nothing more will happen on it */
+	MRC_EVENT_GAP = 7,       /* channel, number: the sender gave this message up */
+	MRC_EVENT_DETACHED = 8,  /* the daemon went away; every operation has been answered */
+};
+
+struct mrc_event {
+	enum mrc_event_type type;
+	int status;           /* enum mrc_status */
+	enum mrc_level level; /* SENT: highest level known reached */
+	uint32_t code;        /* the other program's code: REJECTED, REFUSED */
+	uint64_t number;      /* of the message on its channel, from 0 */
+	uint64_t user;        /* as given when the operation was started */
+	struct mrc_listener *listener;
+	struct mrc_channel *channel;
+	struct mrc_msg *msg;
+};
+
+struct mrc_attach_options {
+	const char *socket_path;      /* NULL: $MRC_SOCKET, else /run/mrcd/mrcd.sock */
+	const char *name;             /* shown by mrcctl; NULL: the program's name */
+	uint64_t send_arena_bytes;    /* 0: the daemon's default */
+	uint64_t landing_arena_bytes; /* 0: the daemon's default */
+};
+
+#define MRC_CHANNEL_UNORDERED 1U /* messages are delivered as soon as they are whole */
+
+#define MRC_WAIT_FOREVER INT64_MAX
+
+/* ---- attachment ---- */
+
+/*
+ * Attach to the daemon. `options` may be NULL.
+ * -ENOENT, -ECONNREFUSED  no daemon there
+ * -EPROTONOSUPPORT        daemon and library share no ABI version
+ * -EACCES, -EMFILE, -ENOMEM  the daemon refused; mrc_last_error() says why
+ */
+int mrc_attach(const struct mrc_attach_options *options, struct mrc_client **client_out);
+
+/* Ends the attachment and frees all of its channels, listeners, messages and buffers. NULL is fine. */
+void mrc_detach(struct mrc_client *client);
+
+/* Readable when mrc_poll() has something to say. Owned by the client; do not read it. */
+int mrc_client_fd(const struct mrc_client *client);
+
+/* The name of this host's daemon, and the largest message this client can send. */
+const char *mrc_client_host(const struct mrc_client *client);
+uint64_t mrc_client_message_bytes_max(const struct mrc_client *client);
+
+/* Text of the last error of attaching or of this client (NULL: of attaching). For people. */
+const char *mrc_last_error(const struct mrc_client *client);
+
+/* Name and explanation of a status, level, or negative errno. Static strings. */
+const char *mrc_status_name(int status);
+const char *mrc_status_text(int status);
+const char *mrc_level_name(enum mrc_level level);
+
+/*
+ * Take up to `events_max` events, without waiting. Answers how many.
+ * -ECONNRESET  the daemon has gone and MRC_EVENT_DETACHED was already taken
+ */
+int mrc_poll(struct mrc_client *client, struct mrc_event *events_out, int events_max);
+
+/*
+ * Wait until mrc_poll() has something, at most timeout_ns (0: do not wait).
+ * Answers 1 for something, 0 for time-out, -EINTR, -ECONNRESET.
+ */
+int mrc_wait(struct mrc_client *client, int64_t timeout_ns);
+
+/* ---- channels ---- */
+
+/* Offer a service: answered by MRC_EVENT_LISTENING. -EINVAL (name), -EAGAIN (try later). */
+int mrc_listen_start(struct mrc_client *client, const char *service, uint64_t user,
+		     struct mrc_listener **listener_out);
+/* The same, waiting for the answer: 0, a negative errno, or an enum mrc_status through status_out. */
+int mrc_listen(struct mrc_client *client, const char *service, int64_t timeout_ns,
+	       struct mrc_listener **listener_out, int *status_out);
+/* Stop offering; channels already accepted live on. Frees the listener. */
+void mrc_listener_close(struct mrc_listener *listener);
+
+/* Open a channel to "host/service": answered by MRC_EVENT_CONNECTED, also when the peer comes up only later. */
+int mrc_connect_start(struct mrc_client *client, const char *target, unsigned flags, uint64_t user,
+		      struct mrc_channel **channel_out);
+int mrc_connect(struct mrc_client *client, const char *target, unsigned flags, int64_t timeout_ns,
+		struct mrc_channel **channel_out, int *status_out);
+
+/* Take or turn away a channel from MRC_EVENT_INCOMING. refuse frees the channel. */
+int mrc_accept_incoming(struct mrc_channel *channel);
+int mrc_refuse_incoming(struct mrc_channel *channel, uint32_t code);
+/* Wait for the next incoming channel of this listener and take it. -ETIMEDOUT, -ECONNRESET. */
+int mrc_accept(struct mrc_listener *listener, int64_t timeout_ns, struct mrc_channel **channel_out);
+
+/*
+ * No more sends. What was sent is still delivered and answered; then
+ * MRC_EVENT_CLOSED comes. mrc_close_wait() waits for that and frees the
+ * channel; mrc_channel_free() frees it at once, after CLOSED or not (what is
+ * then unanswered is never reported; received messages of it are released).
+ */
+int mrc_close(struct mrc_channel *channel);
+int mrc_close_wait(struct mrc_channel *channel, int64_t timeout_ns, int *status_out);
+void mrc_channel_free(struct mrc_channel *channel);
+
+struct mrc_client *mrc_channel_client(const struct mrc_channel *channel);
+bool mrc_channel_is_unordered(const struct mrc_channel *channel);
+/* Largest message the peer takes on this channel; known once connected. */
+uint64_t mrc_channel_message_bytes_max(const struct mrc_channel *channel);
+/* A pointer of the program's own, NULL at first. */
+void mrc_channel_set_context(struct mrc_channel *channel, void *context);
+void *mrc_channel_context(const struct mrc_channel *channel);
+
+/* ---- sending ---- */
+
+/* Memory to send from, 64-byte aligned. -ENOMEM: no contiguous space now; -EMSGSIZE: never. */
+int mrc_buf_alloc(struct mrc_client *client, size_t len_bytes, void **buf_out);
+/* Give it back. Not while a send from it is unanswered. NULL is fine. */
+void mrc_buf_free(struct mrc_client *client, void *buf);
+
+/*
+ * Send [data, data + len) of the send arena. Answered once, by MRC_EVENT_SENT,
+ * when `level` is reached or the message has failed. Until then the memory is
+ * the daemon's to read and must not change. `deadline_ns` is a CLOCK_MONOTONIC
+ * time, 0 for none. Order of sends on a channel is order of delivery, unless
+ * it is unordered.
+ *
+ * -EAGAIN     the ring or the client's share of sends is full: take events, try again
+ * -EINVAL     not memory of the send arena, or a bad level
+ * -EMSGSIZE   larger than the peer takes
+ * -EPIPE      the channel is closed or closing
+ * -ENOTCONN   not connected yet
+ * -ECONNRESET the daemon has gone
+ */
+int mrc_send(struct mrc_channel *channel, const void *data, size_t len_bytes, enum mrc_level level,
+	     uint64_t deadline_ns, uint64_t user);
+
+/* Send and wait for the answer. 0 with the outcome in *event_out; -ETIMEDOUT (still under way). */
+int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t len_bytes,
+		  enum mrc_level level, int64_t timeout_ns, struct mrc_event *event_out);
+
+/* Sends not yet answered on this channel. */
+uint32_t mrc_channel_sends_outstanding(const struct mrc_channel *channel);
+
+/* ---- receiving ---- */
+
+/*
+ * Wait for the channel's next message. -ETIMEDOUT; -EPIPE: closed and all
+ * taken; -ECONNRESET. The program owns *msg_out until mrc_msg_release().
+ */
+int mrc_recv(struct mrc_channel *channel, int64_t timeout_ns, struct mrc_msg **msg_out);
+
+const void *mrc_msg_data(const struct mrc_msg *msg);
+size_t mrc_msg_len_bytes(const struct mrc_msg *msg);
+uint64_t mrc_msg_number(const struct mrc_msg *msg);
+struct mrc_channel *mrc_msg_channel(const struct mrc_msg *msg);
+
+/* Tell the sender now that it is accepted; the memory stays readable until release. */
+int mrc_msg_commit(struct mrc_msg *msg);
+/* Tell the sender no, with a code. Before commit; -EALREADY after. */
+int mrc_msg_reject(struct mrc_msg *msg, uint32_t code);
+/* Give the memory back; commits, unless rejected before. Never fails. NULL is fine. */
+void mrc_msg_release(struct mrc_msg *msg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
