@@ -64,7 +64,8 @@ void mrc_conn_free(struct mrc_conn *conn);
 /*
  * -EPROTO   the peer broke the protocol with this frame: the path must be closed
  * -ENOENT   no such channel, or not in a state for this
- * -ENOSPC   a limit is reached (CH_OPEN, SEND); nothing changed
+ * -ENOSPC   a limit is reached (CH_OPEN), or no message slot is free (SEND; MRC_ACT_CH_ROOM
+ *           says when to try again); nothing changed
  * -EMSGSIZE SEND: the peer does not take so large a message; nothing changed
  * -EINVAL   a number or level out of range; nothing changed
  * -EALREADY COMMIT, REJECT, RELEASE: done before

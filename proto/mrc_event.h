@@ -162,6 +162,7 @@ enum mrc_action_kind {
 	MRC_ACT_CH_INCOMING,   /* the peer opens channel id to `service`: answer ACCEPT or REFUSE */
 	MRC_ACT_CH_UP,         /* our CH_OPEN (or CH_ACCEPT) took effect: msg_bytes_max of the peer */
 	MRC_ACT_CH_DOWN,       /* the channel ended: outcome, code. No SEND on it is unanswered */
+	MRC_ACT_CH_ROOM,       /* a SEND that was answered -ENOSPC may be tried again */
 	MRC_ACT_CH_FREE,       /* nothing can land in its landing ring any more: free it, forget id */
 	MRC_ACT_LANDING_WANT,  /* (channel, number, len): a landing buffer; answer when there is one */
 	MRC_ACT_LANDING_FREE,  /* (channel, number, addr, len): nothing can write there any more */

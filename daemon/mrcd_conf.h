@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_conf - the configuration, read from YAML, checked whole
+ *
+ * mrcd_conf_load() either answers a complete, valid configuration or says in
+ * one line per error where (file:line), which key, what was wrong and what is
+ * allowed. The table of keys, defaults, bounds and help texts is one X-macro
+ * list (mrcd_conf_keys.h); mrcd.conf(5) is made from it.
+ *
+ * Units: after loading, nanoseconds, bytes and bits per second only.
+ */
+#ifndef MRCD_CONF_H
+#define MRCD_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mrc_conn.h"
+
+#define MRCD_RAILS_MAX    16U
+#define MRCD_PEERS_MAX    4096U
+#define MRCD_SERVICES_MAX 1024U
+#define MRCD_KEYS_MAX     2U
+#define MRCD_KEY_BYTES_MIN 16U
+#define MRCD_KEY_BYTES_MAX 256U
+
+struct mrcd_key {
+	uint8_t bytes[MRCD_KEY_BYTES_MAX];
+	uint32_t len_bytes;
+};
+
+enum mrcd_rail_type { MRCD_RAIL_TCP, MRCD_RAIL_VERBS, MRCD_RAIL_AUTO };
+
+struct mrcd_conf_rail {
+	char name[MRC_NAME_MAX + 1];
+	enum mrcd_rail_type type;
+	char interface[16];       /* "" when only an address is given */
+	char address[64];         /* numeric IPv4 or IPv6; "" : the interface's first */
+	uint16_t port;            /* to listen on; default listen-port */
+	uint64_t speed_bits_per_s; /* nominal; 0: ask the interface */
+	bool is_drained;          /* starts drained */
+};
+
+struct mrcd_conf_path {
+	uint32_t rail_index;
+	char address[256]; /* of the peer's rail: numeric, or a DNS name */
+	uint16_t port;
+};
+
+struct mrcd_conf_peer {
+	char name[MRC_NAME_MAX + 1];
+	struct mrcd_conf_path paths[MRC_PATHS_MAX];
+	uint8_t path_count;
+	struct mrcd_key keys[MRCD_KEYS_MAX]; /* own key-file(s), else the global */
+	uint32_t key_count;
+};
+
+struct mrcd_conf_service {
+	char name[MRC_NAME_MAX + 1]; /* "*" : any not named otherwise */
+	uid_t *users;                /* may listen and connect; owned */
+	uint32_t user_count;
+	gid_t *groups;               /* owned */
+	uint32_t group_count;
+	bool is_open;                /* neither users nor groups given: everybody */
+};
+
+struct mrcd_conf_client_limits {
+	uint32_t clients_max;           /* 256 */
+	uint32_t channels_max;          /* of one client: 256 */
+	uint32_t listeners_max;         /* of one client: 64 */
+	uint32_t sends_max;             /* outstanding, of one client: 8192 */
+	uint32_t window_messages;       /* of one channel, power of two: 128 */
+	uint64_t landing_ring_bytes;    /* of one channel: 1 MiB; at least twice eager-max */
+	uint64_t send_arena_bytes;      /* default and bound per client: 256 MiB */
+	uint64_t landing_arena_bytes;   /* 256 MiB */
+};
+
+struct mrcd_conf {
+	char host[MRC_NAME_MAX + 1];
+	char runtime_dir[108 - 16];
+	uint16_t listen_port;
+	uint32_t worker_count;
+	int log_level;                  /* syslog numbers */
+	uint64_t handshake_timeout_ns;  /* 2 s */
+	uint32_t handshakes_max;        /* pending inbound per rail: 64 */
+	uint64_t spin_ns;               /* poll before sleeping: 50 us */
+	struct mrcd_conf_rail rails[MRCD_RAILS_MAX];
+	uint32_t rail_count;
+	struct mrcd_conf_peer *peers;   /* owned; peer_count */
+	uint32_t peer_count;
+	struct mrcd_conf_service *services; /* owned */
+	uint32_t service_count;
+	struct mrcd_conf_client_limits clients;
+	struct mrc_limits limits;       /* the engine's */
+	char file[512];                 /* where it was read from */
+};
+
+/* Receives one finished error line, without newline. */
+typedef void (*mrcd_conf_error_fn)(void *context, const char *line);
+
+/*
+ * Load and check. On success *conf_out is the caller's, freed by
+ * mrcd_conf_free(). -EINVAL: errors were reported; -ENOENT, -EACCES, -EIO: the
+ * file could not be read (reported too).
+ */
+int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
+		   struct mrcd_conf **conf_out);
+void mrcd_conf_free(struct mrcd_conf *conf);
+
+/* The rule for a service: its own entry, else "*", else NULL (nobody). */
+const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name);
+/* May a process of this uid and gid use it? root always may. Supplementary groups are looked up. */
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, uid_t uid, gid_t gid);
+
+/* Write the sample configuration / the man page's key table to stdout (mrcd --help-conf). */
+void mrcd_conf_print_keys(void);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_rail - the seam between the daemon and its kinds of rails
+ *
+ * A rail is one local NIC port. A link is the transport of one path during one
+ * path epoch: a TCP connection, a queue pair. The path (mrc_conn.h) lives as
+ * long as the peer is configured; its links come and go.
+ *
+ * A kind of rail implements struct mrcd_rail_ops and calls the mrcd_link_on_*
+ * functions (mrcd_peer.c) with what happened. It knows frames and bytes and
+ * decides nothing about the protocol.
+ *
+ * Threads: all of it on the loop of the worker that owns the peer.
+ */
+#ifndef MRCD_RAIL_H
+#define MRCD_RAIL_H
+
+#include "mrc_conn.h"
+#include "mrcd_conf.h"
+
+struct mrcd_worker;
+struct mrcd_peer;
+struct mrcd_rail;
+struct mrcd_link;
+
+struct mrcd_rail_ops {
+	const char *kind; /* "tcp", "loop" */
+
+	/*
+	 * Begin to listen. The rail may have no carrier and no address yet: that
+	 * is not an error, the kind tries again by itself. A negative errno is
+	 * for what no waiting mends (bad option); it is logged by the caller.
+	 */
+	int (*open)(struct mrcd_rail *rail);
+	void (*close)(struct mrcd_rail *rail);
+
+	/*
+	 * Start connecting path `path_index` of `peer` over this rail. Ends in
+	 * mrcd_link_on_up() or mrcd_peer_on_connect_failed(), the latter also
+	 * after the handshake timeout. Never blocks. At most one attempt per
+	 * path at a time: a second call while one is under way is ignored.
+	 */
+	void (*connect)(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index);
+
+	/*
+	 * Queue one frame. Payload is read from the client's send arena (see
+	 * mrcd_worker_send_memory()) no later than flush; body_crc is computed
+	 * and the header encoded here. Queue room is bounded by the engine's
+	 * window; running out of it is a bug (MRC_ASSERT).
+	 */
+	void (*post)(struct mrcd_link *link, const struct mrc_act_post *post);
+	/* End of a turn: send what is queued, as far as the transport takes it. */
+	void (*flush)(struct mrcd_link *link);
+	/* MRC_ACT_STRIP: after the return no client memory is read by this link. */
+	void (*strip)(struct mrcd_link *link);
+	/*
+	 * MRC_ACT_FENCE: stop it. When nothing can land any more, call
+	 * mrcd_link_on_fenced() (at once for tcp); the link is then freed by
+	 * the kind and must not be used again.
+	 */
+	void (*fence)(struct mrcd_link *link);
+	/* Is there a carrier now? Asked when a path is suspected. */
+	bool (*has_carrier)(struct mrcd_rail *rail);
+};
+
+/* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */
+struct mrcd_rail {
+	const struct mrcd_rail_ops *ops;
+	const struct mrcd_conf_rail *conf; /* the configuration's; outlives the rail */
+	struct mrcd_worker *worker;        /* the owner */
+	uint32_t index;
+	unsigned ifindex;                  /* 0: unknown now */
+	bool is_carrier_up;                /* by the last event or question */
+	bool is_draining;                  /* mrcctl drain */
+	void *kind_data;                   /* the kind's own */
+	/* Counters, for mrcctl and metrics; never reset. */
+	uint64_t frames_sent, frames_received;
+	uint64_t bytes_sent, bytes_received; /* payload */
+	uint64_t carrier_losses;
+	uint64_t strangers;                  /* connections refused before or in the handshake */
+};
+
+/* What every kind's link begins with. Owned by the kind. */
+struct mrcd_link {
+	struct mrcd_rail *rail;  /* outlives the link */
+	struct mrcd_peer *peer;  /* outlives the link */
+	uint8_t path_index;
+	bool is_dirty;           /* the peer's: has frames to flush this turn */
+	uint32_t conn_epoch;
+	uint32_t path_epoch;
+};
+
+/* ---- calls from a kind of rail, implemented in mrcd_peer.c ---- */
+
+/*
+ * Who may be at the other end of a handshake that came in on `rail` from
+ * `source` (text of the address, for matching when several paths share the
+ * rail)? Answers the peer and path, or NULL with the reason in *why_out
+ * ("unknown host", ...), a static string.
+ */
+struct mrcd_peer *mrcd_peer_match(struct mrcd_rail *rail, const struct mrc_hello *hello,
+				  const char *source, uint8_t *path_index_out, const char **why_out);
+
+/* The conn, for mrc_conn_hello() and mrc_conn_join(). */
+struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer);
+/* The address and port this path connects to ("10.0.0.2", 7471). */
+const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index, uint16_t *port_out);
+const char *mrcd_peer_name(const struct mrcd_peer *peer);
+/* The shared keys valid with this peer; the first one is used to prove, all are accepted. */
+const struct mrcd_key *mrcd_peer_keys(const struct mrcd_peer *peer, uint32_t *count_out);
+
+/*
+ * Handshake done and proved. `link` becomes the path's; an older link of the
+ * path is fenced first (through ops->fence). The link may carry frames from
+ * now on. is_direct_capable: both ends can do RDMA writes.
+ * -ESTALE: epochs have moved on; the kind closes the link.
+ */
+int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_t path_id,
+		    uint64_t peer_boot_id, bool is_direct_capable);
+void mrcd_peer_on_connect_failed(struct mrcd_peer *peer, uint8_t path_index, const char *why);
+
+/*
+ * One frame, complete: `is_body_good` is the verdict on its checksum,
+ * `is_placed` that a FRAG's payload lies where mrc_conn_place() said. Does not
+ * pump: after a batch of frames the kind calls mrcd_peer_pump().
+ * -EPROTO: the peer broke the protocol; the kind calls mrcd_link_on_down().
+ */
+int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, const uint8_t *body,
+		       bool is_body_good, bool is_placed, uint64_t hold);
+
+/* The first `count` frames posted on this link are no longer read from memory. Does not pump. */
+void mrcd_link_on_sent(struct mrcd_link *link, uint64_t count);
+
+/*
+ * The transport has failed or was closed by the peer. The kind has already
+ * closed it (nothing can land) and frees the link after the return. Pumps.
+ */
+void mrcd_link_on_down(struct mrcd_link *link, enum mrc_path_reason reason, const char *why);
+void mrcd_link_on_fenced(struct mrcd_link *link);
+
+/* Take the engine's actions, flush dirty links, arm the timer. */
+void mrcd_peer_pump(struct mrcd_peer *peer);
+
+/* Carrier of the rail changed (from rtnetlink) or was found so (has_carrier). Tells every peer. */
+void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up);
+
+/* ---- memory of clients, for rails; implemented in mrcd_client.c ---- */
+
+/* The bytes a FRAG is sent from: NULL when that client has gone (send zeros). */
+const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie, uint64_t addr, uint64_t len);
+/* The bytes a place names: NULL for scratch or when that client has gone. */
+void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len);
+
+extern const struct mrcd_rail_ops mrcd_rail_tcp_ops;
+extern const struct mrcd_rail_ops mrcd_rail_loop_ops;
+
+#endif
