@@ -7,6 +7,7 @@
 #ifndef MRC_BASE_H
 #define MRC_BASE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,25 +15,26 @@
 _Noreturn void abort(void); /* the one thing the engine takes from libc beside mem*() */
 
 /* For what is ours to get right; on in release builds too. */
-#define MRC_ASSERT(cond)                                                                           \
-	do {                                                                                       \
-		if (__builtin_expect(!(cond), 0))                                                  \
-			abort();                                                                   \
+#define MRC_ASSERT(cond)                          \
+	do {                                      \
+		if (__builtin_expect(!(cond), 0)) \
+			abort();                  \
 	} while (0)
 
 #define MRC_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define MRC_MIN(a, b)    ((a) < (b) ? (a) : (b))
-#define MRC_MAX(a, b)    ((a) > (b) ? (a) : (b))
+#define MRC_MIN(a, b)	 ((a) < (b) ? (a) : (b))
+#define MRC_MAX(a, b)	 ((a) > (b) ? (a) : (b))
 
-#define MRC_NEVER UINT64_MAX /* a deadline that does not come */
+#define MRC_NEVER	 UINT64_MAX /* a deadline that does not come */
 
-#define MRC_US 1000ULL
-#define MRC_MS 1000000ULL
-#define MRC_S  1000000000ULL
+#define MRC_US		 1000ULL
+#define MRC_MS		 1000000ULL
+#define MRC_S		 1000000000ULL
 
-#define MRC_PATHS_MAX     16  /* paths of one conn */
-#define MRC_NAME_MAX      63  /* host and service names, without the 0 */
-#define MRC_FRAG_BYTES_MAX (256U * 1024U) /* of one fragment's payload; a peer's larger one is -EPROTO */
+#define MRC_PATHS_MAX	 16 /* paths of one conn */
+#define MRC_NAME_MAX	 63 /* host and service names, without the 0 */
+#define MRC_FRAG_BYTES_MAX \
+	(256U * 1024U) /* of one fragment's payload; a peer's larger one is -EPROTO */
 
 /* Memory for set-up, lent by the embedder; never called on the data path. alloc answers zeroed memory or NULL. */
 struct mrc_alloc {

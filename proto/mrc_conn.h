@@ -27,31 +27,31 @@ struct mrc_conn;
 
 /* Bounds and timers; all are taken at mrc_conn_new(). Zero means the default in the comment. */
 struct mrc_limits {
-	uint32_t channels_max;          /* live at once: 1024 */
-	uint32_t frames_in_flight_max;  /* of one path: 1024, power of two */
-	uint32_t holds_max;             /* fragments waiting for a fence: 64 */
-	uint32_t ranges_max;            /* gaps remembered, all messages of the conn: 4096 */
-	uint32_t eager_bytes_max;       /* larger messages ask first: 32 KiB */
-	uint32_t frag_bytes_max;        /* 128 KiB; at most MRC_FRAG_BYTES_MAX */
+	uint32_t channels_max;		/* live at once: 1024 */
+	uint32_t frames_in_flight_max;	/* of one path: 1024, power of two */
+	uint32_t holds_max;		/* fragments waiting for a fence: 64 */
+	uint32_t ranges_max;		/* gaps remembered, all messages of the conn: 4096 */
+	uint32_t eager_bytes_max;	/* larger messages ask first: 32 KiB */
+	uint32_t frag_bytes_max;	/* 128 KiB; at most MRC_FRAG_BYTES_MAX */
 	uint64_t path_window_bytes_min; /* 256 KiB */
 	uint64_t path_window_bytes_max; /* 4 MiB */
-	uint64_t suspect_floor_ns;      /* the per-path timer's floor: 1 ms */
-	uint64_t suspect_ceiling_ns;    /* and its ceiling: 200 ms */
-	uint64_t probe_interval_ns;     /* of an idle path: 20 ms */
-	uint64_t probe_count;           /* answered before GOOD: 3 */
-	uint64_t peer_silent_ns;        /* all paths silent this long: give them up: 10 s */
-	uint64_t backoff_min_ns;        /* first reconnect delay: 5 ms */
-	uint64_t backoff_max_ns;        /* largest: 1 s */
-	uint64_t revive_ns;             /* how long a suspected path may come back by itself: 500 ms */
-	uint64_t hold_good_ns;          /* data carried this long resets the backoff: 1 s */
+	uint64_t suspect_floor_ns;	/* the per-path timer's floor: 1 ms */
+	uint64_t suspect_ceiling_ns;	/* and its ceiling: 200 ms */
+	uint64_t probe_interval_ns;	/* of an idle path: 20 ms */
+	uint64_t probe_count;		/* answered before GOOD: 3 */
+	uint64_t peer_silent_ns;	/* all paths silent this long: give them up: 10 s */
+	uint64_t backoff_min_ns;	/* first reconnect delay: 5 ms */
+	uint64_t backoff_max_ns;	/* largest: 1 s */
+	uint64_t revive_ns;    /* how long a suspected path may come back by itself: 500 ms */
+	uint64_t hold_good_ns; /* data carried this long resets the backoff: 1 s */
 };
 
 struct mrc_conn_config {
-	const char *host;      /* ours; copied */
-	const char *peer;      /* theirs; copied */
-	uint64_t boot_id;      /* ours */
-	uint64_t seed;         /* of the jitter */
-	uint8_t path_count;    /* 1 to MRC_PATHS_MAX */
+	const char *host;		 /* ours; copied */
+	const char *peer;		 /* theirs; copied */
+	uint64_t boot_id;		 /* ours */
+	uint64_t seed;			 /* of the jitter */
+	uint8_t path_count;		 /* 1 to MRC_PATHS_MAX */
 	uint32_t rail_of[MRC_PATHS_MAX]; /* path index -> local rail index, for PORT_STATUS */
 	struct mrc_limits limits;
 	struct mrc_alloc alloc;
@@ -82,10 +82,11 @@ uint64_t mrc_conn_deadline_ns(const struct mrc_conn *conn);
  * another path, or the message is gone).
  */
 struct mrc_place {
-	bool is_scratch;         /* read it and throw it away */
+	bool is_scratch; /* read it and throw it away */
 	bool is_eager;
 	uint64_t channel_cookie; /* whose landing arena */
-	uint64_t addr;           /* its landing ring's offset (is_eager: relative to the ring), or arena offset */
+	uint64_t
+		addr; /* its landing ring's offset (is_eager: relative to the ring), or arena offset */
 };
 uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, uint32_t done,
 			struct mrc_place *place_out);
@@ -107,43 +108,43 @@ bool mrc_conn_is_initiator(const struct mrc_conn *conn);
 
 struct mrc_path_info {
 	enum mrc_path_state state;
-	enum mrc_path_reason reason;  /* of the last time it left service */
+	enum mrc_path_reason reason; /* of the last time it left service */
 	bool is_connected;
 	bool is_carrier_up;
-	bool is_degraded;             /* delivers far less than its siblings */
+	bool is_degraded; /* delivers far less than its siblings */
 	uint32_t epoch;
 	uint32_t frames_in_flight;
 	uint64_t bytes_in_flight;
 	uint64_t window_bytes;
-	uint64_t rate_bytes_per_s;    /* delivery rate estimate */
-	uint64_t rtt_ns;              /* smoothed */
+	uint64_t rate_bytes_per_s; /* delivery rate estimate */
+	uint64_t rtt_ns;	   /* smoothed */
 	uint64_t rtt_ns_min;
 	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; /* payload bytes */
-	uint64_t frames_resent;       /* taken off this path and sent on another */
+	uint64_t frames_resent; /* taken off this path and sent on another */
 	uint64_t suspicions, suspicions_false;
 	uint64_t body_errors, header_errors;
-	uint64_t good_count;          /* times it came into service */
-	uint64_t bad_count;           /* times it left service */
+	uint64_t good_count; /* times it came into service */
+	uint64_t bad_count;  /* times it left service */
 	uint64_t state_since_ns;
 };
 
 struct mrc_conn_info {
-	uint32_t epoch;        /* 0: never met */
+	uint32_t epoch; /* 0: never met */
 	uint64_t peer_boot_id;
 	uint8_t path_count, paths_good;
 	uint32_t channel_count;
 	bool is_peer_silent;
-	uint64_t resets;       /* conn epochs begun after the first */
+	uint64_t resets; /* conn epochs begun after the first */
 	uint64_t messages_sent, messages_delivered, messages_failed;
-	uint64_t duplicates;   /* fragments that were not needed */
+	uint64_t duplicates; /* fragments that were not needed */
 	uint64_t protocol_errors;
 };
 
 struct mrc_channel_info {
 	uint32_t id;
 	uint64_t cookie;
-	const char *state;     /* static string */
-	const char *service;   /* valid until the next event */
+	const char *state;   /* static string */
+	const char *service; /* valid until the next event */
 	bool is_unordered, is_opener;
 	uint64_t sent, sent_settled, delivered, released; /* message numbers */
 	uint64_t bytes_sent, bytes_delivered;
@@ -151,9 +152,11 @@ struct mrc_channel_info {
 };
 
 void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out);
-void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index, struct mrc_path_info *info_out);
+void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
+			struct mrc_path_info *info_out);
 /* Walk the channels: start with *iter 0; false at the end. */
-bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter, struct mrc_channel_info *info_out);
+bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,
+			   struct mrc_channel_info *info_out);
 
 const char *mrc_path_state_name(enum mrc_path_state state);
 const char *mrc_path_reason_name(enum mrc_path_reason reason);
