@@ -4,8 +4,8 @@
  *
  * Events are facts, given to mrc_conn_handle(). Actions are wishes, taken from
  * mrc_conn_next_action() until it has none. Neither holds a pointer into the
- * engine; payload is named by address, paths by index, channels by the
- * engine's channel id (the same on both ends, never used twice in an epoch).
+ * engine; payload is named by address, paths by index, channels by an id of
+ * this end's own (never 0; on the wire a channel has another number).
  *
  * `cookie` values are the embedder's own and come back untouched.
  */
