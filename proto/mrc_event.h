@@ -67,33 +67,33 @@ enum mrc_path_state {
 
 enum mrc_event_kind {
 	/* Paths. */
-	MRC_EV_PATH_UP,	    /* handshake done on path.index: conn_epoch, path_epoch, peer_boot_id */
+	MRC_EV_PATH_UP,     /* handshake done on path.index: conn_epoch, path_epoch, peer_boot_id */
 	MRC_EV_PATH_DOWN,   /* the transport of (index, path_epoch) is gone, and so fenced here */
 	MRC_EV_PATH_FAILED, /* an attempt to connect did not work: index, reason */
-	MRC_EV_CARRIER,	    /* path.index: is_up */
-	MRC_EV_DENY,	    /* path.index: operator drains it */
+	MRC_EV_CARRIER,     /* path.index: is_up */
+	MRC_EV_DENY,        /* path.index: operator drains it */
 	MRC_EV_ALLOW,
 	MRC_EV_SENT, /* (index, path_epoch): the rail is finished with `count` frames since its epoch began */
-	MRC_EV_FENCED,	/* (index, path_epoch): nothing of this epoch can land any more */
+	MRC_EV_FENCED,  /* (index, path_epoch): nothing of this epoch can land any more */
 	MRC_EV_ARRIVED, /* a frame, see struct mrc_ev_arrived */
 	/* Clients of this host. */
-	MRC_EV_CH_OPEN,	  /* open a channel to the peer's service */
+	MRC_EV_CH_OPEN,   /* open a channel to the peer's service */
 	MRC_EV_CH_ACCEPT, /* take an incoming channel */
 	MRC_EV_CH_REFUSE, /* turn it away: outcome, code */
 	MRC_EV_CH_CLOSE,  /* no more sends */
 	MRC_EV_CH_ABORT,  /* the client has died: forget it, tell the peer */
-	MRC_EV_SEND,	  /* a message */
-	MRC_EV_LANDING,	  /* answers MRC_ACT_LANDING_WANT: addr */
-	MRC_EV_VISIBLE,	  /* the client took the arrival of (channel, msg) */
+	MRC_EV_SEND,      /* a message */
+	MRC_EV_LANDING,   /* answers MRC_ACT_LANDING_WANT: addr */
+	MRC_EV_VISIBLE,   /* the client took the arrival of (channel, msg) */
 	MRC_EV_COMMIT,
-	MRC_EV_REJECT,	/* code */
+	MRC_EV_REJECT,  /* code */
 	MRC_EV_RELEASE, /* the client gave the buffer of (channel, msg) back */
-	MRC_EV_TIMER,	/* time has passed */
+	MRC_EV_TIMER,   /* time has passed */
 };
 
 struct mrc_ev_path {
 	uint8_t index;
-	bool is_up;		/* CARRIER */
+	bool is_up;             /* CARRIER */
 	bool is_direct_capable; /* PATH_UP: this path can place by RDMA write, both ends agree */
 	enum mrc_path_reason reason;
 	uint32_t path_epoch;
@@ -110,29 +110,29 @@ struct mrc_ev_arrived {
 	uint32_t path_epoch;
 	const struct mrc_wire_hdr *hdr;
 	const uint8_t *body; /* control frames: body_len bytes, valid during the call */
-	uint64_t hold;	     /* FRAG received into daemon memory: names it; 0: none.
+	uint64_t hold;       /* FRAG received into daemon memory: names it; 0: none.
 				  * Comes back in COPY and HOLD_FREE. */
 };
 
 struct mrc_ev_channel {
-	uint32_t id;		/* all but CH_OPEN */
-	uint32_t flow;		/* CH_OPEN, CH_ACCEPT: which client, for fair turns */
-	bool is_unordered;	/* CH_OPEN */
-	int outcome;		/* CH_REFUSE */
-	uint32_t code;		/* CH_REFUSE */
-	uint64_t cookie;	/* CH_OPEN, CH_ACCEPT */
-	uint64_t ring_bytes;	/* of its landing ring: CH_OPEN, CH_ACCEPT */
+	uint32_t id;            /* all but CH_OPEN */
+	uint32_t flow;          /* CH_OPEN, CH_ACCEPT: which client, for fair turns */
+	bool is_unordered;      /* CH_OPEN */
+	int outcome;            /* CH_REFUSE */
+	uint32_t code;          /* CH_REFUSE */
+	uint64_t cookie;        /* CH_OPEN, CH_ACCEPT */
+	uint64_t ring_bytes;    /* of its landing ring: CH_OPEN, CH_ACCEPT */
 	uint64_t msg_bytes_max; /* largest message the client's landing arena takes */
-	uint32_t window;	/* messages the client's rings have room for; power of two */
-	const char *service;	/* CH_OPEN; copied */
-	uint32_t *id_out;	/* CH_OPEN: the new channel's id */
+	uint32_t window;        /* messages the client's rings have room for; power of two */
+	const char *service;    /* CH_OPEN; copied */
+	uint32_t *id_out;       /* CH_OPEN: the new channel's id */
 };
 
 struct mrc_ev_msg {
 	uint32_t channel;
 	uint64_t number;    /* all but SEND */
 	enum mrc_lvl level; /* SEND: what the client waits for */
-	uint32_t code;	    /* REJECT */
+	uint32_t code;      /* REJECT */
 	uint64_t cookie;    /* SEND */
 	uint64_t addr; /* SEND: offset in the client's send arena; LANDING: in its landing arena */
 	uint64_t len;  /* SEND */
@@ -152,24 +152,24 @@ struct mrc_event_in {
 /* ---- actions ---- */
 
 enum mrc_action_kind {
-	MRC_ACT_POST,	     /* send a frame on a path, see struct mrc_act_post */
+	MRC_ACT_POST,        /* send a frame on a path, see struct mrc_act_post */
 	MRC_ACT_CONNECT,     /* path.index: start a connection attempt (initiator only) */
-	MRC_ACT_FENCE,	     /* (index, path_epoch): close or error it; answer MRC_EV_FENCED */
-	MRC_ACT_STRIP,	     /* (index, path_epoch): what is queued may no longer be read: frames
+	MRC_ACT_FENCE,       /* (index, path_epoch): close or error it; answer MRC_EV_FENCED */
+	MRC_ACT_STRIP,       /* (index, path_epoch): what is queued may no longer be read: frames
 				* not begun become NOPs, one half written is finished with zeros */
 	MRC_ACT_CARRIER_ASK, /* path.index: is the carrier there? answer MRC_EV_CARRIER */
 	MRC_ACT_PATH_STATE,  /* path.index went to `state` for `reason`: for logs and counters */
 	MRC_ACT_CH_INCOMING, /* the peer opens channel id to `service`: answer ACCEPT or REFUSE */
-	MRC_ACT_CH_UP,	     /* our CH_OPEN (or CH_ACCEPT) took effect: msg_bytes_max of the peer */
+	MRC_ACT_CH_UP,       /* our CH_OPEN (or CH_ACCEPT) took effect: msg_bytes_max of the peer */
 	MRC_ACT_CH_DOWN,     /* the channel ended: outcome, code. No SEND on it is unanswered */
 	MRC_ACT_CH_ROOM,     /* a SEND that was answered -ENOSPC may be tried again */
 	MRC_ACT_CH_FREE,     /* nothing can land in its landing ring any more: free it, forget id */
 	MRC_ACT_LANDING_WANT, /* (channel, number, len): a landing buffer; answer when there is one */
 	MRC_ACT_LANDING_FREE, /* (channel, number, addr, len): nothing can write there any more */
 	MRC_ACT_DELIVER,      /* (channel, number, addr, len): publish the arrival */
-	MRC_ACT_GAP,	      /* (channel, number): tell the client this one will not come */
-	MRC_ACT_DONE,	      /* (channel, number, cookie): outcome, level, code of a SEND */
-	MRC_ACT_COPY,	      /* hold -> landing memory of (channel, number) at addr, len */
+	MRC_ACT_GAP,          /* (channel, number): tell the client this one will not come */
+	MRC_ACT_DONE,         /* (channel, number, cookie): outcome, level, code of a SEND */
+	MRC_ACT_COPY,         /* hold -> landing memory of (channel, number) at addr, len */
 	MRC_ACT_HOLD_FREE,    /* hold is no longer needed */
 	MRC_ACT_CONN_RESET,   /* a new conn epoch: the peer's daemon restarted or lost the conn */
 };
@@ -178,10 +178,10 @@ struct mrc_act_post {
 	uint8_t index;
 	uint32_t path_epoch;
 	struct mrc_wire_hdr hdr; /* the rail fills body_crc of a FRAG, then encodes */
-	uint64_t payload_addr;	 /* FRAG: offset in the send arena of `channel_cookie`'s client */
+	uint64_t payload_addr;   /* FRAG: offset in the send arena of `channel_cookie`'s client */
 	uint64_t channel_cookie; /* FRAG */
-	uint32_t pad_len;	 /* PROBE: this many zero bytes follow as body */
-	uint16_t body_len;	 /* control frames */
+	uint32_t pad_len;        /* PROBE: this many zero bytes follow as body */
+	uint16_t body_len;       /* control frames */
 	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
 };
 

@@ -24,15 +24,15 @@
 #define MRC_AUTH_BODY_BYTES   16U  /* encoded, without the proof */
 
 struct mrc_hello {
-	char host[MRC_NAME_MAX + 1];	      /* the speaker's */
-	char to_host[MRC_NAME_MAX + 1];	      /* whom it believes to speak to */
-	uint64_t boot_id;		      /* of the speaker's run of state */
-	uint64_t peer_boot_id;		      /* known to the speaker; 0: none */
-	uint32_t conn_epoch;		      /* held; 0: none */
-	uint32_t conn_epoch_last;	      /* highest ever held with this peer */
-	uint32_t path_epoch_last;	      /* highest known for this path */
-	uint16_t path_id;		      /* of the path, as the initiator numbers them */
-	uint16_t is_direct_capable;	      /* the speaker's rail can take RDMA writes */
+	char host[MRC_NAME_MAX + 1];          /* the speaker's */
+	char to_host[MRC_NAME_MAX + 1];       /* whom it believes to speak to */
+	uint64_t boot_id;                     /* of the speaker's run of state */
+	uint64_t peer_boot_id;                /* known to the speaker; 0: none */
+	uint32_t conn_epoch;                  /* held; 0: none */
+	uint32_t conn_epoch_last;             /* highest ever held with this peer */
+	uint32_t path_epoch_last;             /* highest known for this path */
+	uint16_t path_id;                     /* of the path, as the initiator numbers them */
+	uint16_t is_direct_capable;           /* the speaker's rail can take RDMA writes */
 	uint8_t nonce[MRC_HELLO_NONCE_BYTES]; /* fresh */
 };
 

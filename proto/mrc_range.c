@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrc_range.h"
 
-void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes, uint32_t node_count)
+void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
+			 uint32_t node_count)
 {
 	pool->nodes = nodes;
 	pool->node_count = node_count;

@@ -33,7 +33,8 @@ struct mrc_range_set {
 	uint64_t bytes; /* covered */
 };
 
-void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes, uint32_t node_count);
+void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
+			 uint32_t node_count);
 
 void mrc_range_set_init(struct mrc_range_set *set);
 /* Gives all nodes back; the set is empty afterwards. */

@@ -15,8 +15,8 @@ void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint64_t now_ns)
 		rtt->deviation_ns = sample_ns / 2;
 		rtt->window_start_ns = now_ns;
 	} else {
-		off_ns = sample_ns > rtt->smoothed_ns ? sample_ns - rtt->smoothed_ns :
-							rtt->smoothed_ns - sample_ns;
+		off_ns = sample_ns > rtt->smoothed_ns ? sample_ns - rtt->smoothed_ns
+						      : rtt->smoothed_ns - sample_ns;
 		rtt->deviation_ns = (3 * rtt->deviation_ns + off_ns) / 4;
 		rtt->smoothed_ns = MRC_MAX((7 * rtt->smoothed_ns + sample_ns) / 8, 1);
 	}
@@ -45,8 +45,8 @@ void mrc_rate_init(struct mrc_rate *rate)
 	*rate = (struct mrc_rate){0};
 }
 
-void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_then, uint64_t then_ns,
-		     bool is_app_limited, uint64_t now_ns)
+void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_then,
+		     uint64_t then_ns, bool is_app_limited, uint64_t now_ns)
 {
 	uint64_t span_ns = now_ns - then_ns;
 	uint64_t sample;
@@ -55,7 +55,8 @@ void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_t
 	rate->delivered_ns = now_ns;
 	if (span_ns < 10 * MRC_US || rate->delivered_bytes <= delivered_then)
 		return; /* too short to divide by */
-	sample = (uint64_t)((unsigned __int128)(rate->delivered_bytes - delivered_then) * MRC_S / span_ns);
+	sample = (uint64_t)((unsigned __int128)(rate->delivered_bytes - delivered_then) * MRC_S /
+			    span_ns);
 	if (is_app_limited && sample <= rate->best)
 		return;
 	if (rate->window_start_ns == 0)

@@ -14,13 +14,13 @@
 
 #include "mrc_base.h"
 
-#define MRC_RTT_MIN_WINDOW_NS  (5 * MRC_S)    /* how long a least delay is believed */
-#define MRC_RATE_WINDOW_NS     (100 * MRC_MS) /* how long a largest rate is */
+#define MRC_RTT_MIN_WINDOW_NS (5 * MRC_S)    /* how long a least delay is believed */
+#define MRC_RATE_WINDOW_NS    (100 * MRC_MS) /* how long a largest rate is */
 
 struct mrc_rtt {
 	uint64_t smoothed_ns; /* 0: no sample yet */
 	uint64_t deviation_ns;
-	uint64_t min_ns;      /* of this window and the last */
+	uint64_t min_ns; /* of this window and the last */
 	uint64_t window_min_ns;
 	uint64_t window_start_ns;
 };
@@ -44,7 +44,7 @@ void mrc_rate_init(struct mrc_rate *rate);
  * `delivered_then` bytes had been, at `then_ns`. When the path was not kept
  * full (`is_app_limited`) a sample can only raise the estimate.
  */
-void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_then, uint64_t then_ns,
-		     bool is_app_limited, uint64_t now_ns);
+void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_then,
+		     uint64_t then_ns, bool is_app_limited, uint64_t now_ns);
 
 #endif

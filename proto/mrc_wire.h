@@ -17,7 +17,7 @@
 
 #include "mrc_base.h"
 
-#define MRC_WIRE_MAGIC	       0x4643524dU /* "MRCF" */
+#define MRC_WIRE_MAGIC         0x4643524dU /* "MRCF" */
 #define MRC_WIRE_VERSION       1U
 #define MRC_WIRE_HDR_BYTES     80U
 #define MRC_WIRE_CTL_BYTES_MAX 1024U
@@ -26,7 +26,7 @@ enum mrc_wire_type {
 	MRC_WIRE_HELLO = 1, /* handshake, both ways; before a path exists */
 	MRC_WIRE_AUTH = 2,  /* handshake, the initiator's proof and both epochs */
 	MRC_WIRE_PATH_OPEN =
-		3,	   /* first frame of a path epoch, both ways: what this end's rail is */
+		3,         /* first frame of a path epoch, both ways: what this end's rail is */
 	MRC_WIRE_KEYS = 4, /* region or landing space, rail, rkey (rails with direct placement) */
 	MRC_WIRE_OPEN = 5, /* CHANNEL_OPEN and its kin carry a control number, see mrc_ctl.h */
 	MRC_WIRE_ACCEPT = 6,
@@ -47,18 +47,18 @@ enum mrc_wire_type {
 	MRC_WIRE_PROBE_ACK = 20,
 	MRC_WIRE_PATH_FENCE = 21,  /* path, epoch: I have given it up, fence your end */
 	MRC_WIRE_PATH_FENCED = 22, /* path, epoch, count taken in */
-	MRC_WIRE_NOP = 23,	   /* takes a position and says nothing */
+	MRC_WIRE_NOP = 23,         /* takes a position and says nothing */
 	MRC_WIRE_TYPE_END
 };
 
 #define MRC_WIRE_F_DIRECT \
 	0x0001U /* FRAG: payload was written to `addr` by the writer path itself */
-#define MRC_WIRE_F_COPY	     0x0002U /* FRAG: not the first copy; writer_* names who wrote first */
+#define MRC_WIRE_F_COPY      0x0002U /* FRAG: not the first copy; writer_* names who wrote first */
 #define MRC_WIRE_F_EAGER     0x0004U /* FRAG: addr is a landing ring position; else a granted buffer */
 #define MRC_WIRE_F_UNCHECKED 0x0008U /* FRAG: body_crc is not set (integrity off) */
 #define MRC_WIRE_F_VISIBLE   0x0010U /* FRAG: the sender waits for VISIBLE */
 #define MRC_WIRE_F_UNORDERED 0x0020U /* OPEN: channel delivers as messages become whole */
-#define MRC_WIRE_F_ALL	     0x003fU
+#define MRC_WIRE_F_ALL       0x003fU
 
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */
@@ -69,11 +69,11 @@ struct mrc_wire_hdr {
 	uint32_t writer_epoch;
 	uint32_t channel;
 	uint32_t body_len; /* bytes that follow this header, or that were written directly */
-	uint64_t msg;	   /* message number on the channel; control number; path id */
+	uint64_t msg;      /* message number on the channel; control number; path id */
 	uint64_t offset;   /* of the fragment in its message */
 	uint64_t msg_len;  /* of the whole message */
-	uint64_t addr;	   /* landing address: ring position or buffer offset */
-	uint64_t arg;	   /* by type, see WIRE.md */
+	uint64_t addr;     /* landing address: ring position or buffer offset */
+	uint64_t arg;      /* by type, see WIRE.md */
 	uint32_t body_crc; /* CRC32C of the body */
 };
 

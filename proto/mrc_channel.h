@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrc_channel - one channel of a conn: its two directions, its state, its facts to tell
+ *
+ * Messages are numbered from 0 in each direction. Each direction remembers one
+ * window of messages and no more: slot = number & (window - 1). A number's slot
+ * is freed at both ends only when the sender has said it knows the final level
+ * (DESIGN 7.8); that fact (`settled`) rides in every FRAG, RTS and STATE.
+ *
+ * What must be told to the peer is kept as flags ("facts", DESIGN 7.2) and made
+ * into frames when a path has room.
+ *
+ * Ownership: the conn owns channels; messages live in two arrays of one allocation.
+ * I/O, time: none.
+ */
+#ifndef MRC_CHANNEL_H
+#define MRC_CHANNEL_H
+
+#include "mrc_event.h"
+#include "mrc_list.h"
+#include "mrc_range.h"
+
+#define MRC_WINDOW_MAX   1024U
+#define MRC_WINDOW_WORDS (MRC_WINDOW_MAX / 64)
+#define MRC_SLOT_NONE    UINT32_MAX
+
+/* A message this end sends. Lives from SEND until it is settled. */
+struct mrc_msg_out {
+	uint64_t addr; /* in the client's send arena */
+	uint64_t len;
+	uint64_t cookie;
+	uint64_t landing;     /* ring position, or the granted buffer's address */
+	uint64_t next_offset; /* first byte never sent */
+	uint64_t want_start;  /* the peer asked for [start, end) again */
+	uint64_t want_end;
+	uint32_t frames_out; /* posted, and the rail may still read them */
+	uint32_t want_count; /* times the peer asked again */
+	uint32_t next_ready; /* slot, in the channel's ready list */
+	uint32_t code;
+	int outcome;
+	uint8_t level;        /* enum mrc_lvl: highest known */
+	uint8_t level_wanted; /* what the client waits for */
+	bool is_eager;
+	bool is_admitted; /* RTS to be sent, or ring space assigned */
+	bool is_granted;
+	bool is_ready;      /* in the ready list */
+	bool is_empty_sent; /* a message of no bytes had its one frame */
+	bool is_final;      /* level and outcome will not change */
+	bool is_answered;   /* DONE was given */
+	bool is_void_asked;
+};
+
+/* A message this end receives. Lives until the sender has settled it. */
+struct mrc_msg_in {
+	uint64_t len;
+	uint64_t addr;       /* ring position, or the granted buffer's address */
+	uint64_t want_start; /* dropped here, to be asked for again */
+	uint64_t want_end;
+	struct mrc_range_set here;
+	uint32_t code;
+	int outcome;
+	uint8_t level; /* enum mrc_lvl: reached here */
+	bool is_known; /* len is known */
+	bool is_eager;
+	bool is_asked; /* LANDING_WANT was given */
+	bool is_granted;
+	bool is_landing_freed;
+	bool is_whole;
+	bool is_delivered;
+	bool is_released;
+	bool is_final;      /* committed, rejected or void */
+	bool is_final_told; /* the peer has acknowledged a LEVEL that says so */
+	bool is_void;
+	bool wants_placed; /* the sender waits for just that */
+	bool wants_visible;
+};
+
+enum mrc_channel_state {
+	MRC_CH_OPENING,  /* we opened it, no answer yet */
+	MRC_CH_INCOMING, /* the peer opened it, our client has not answered */
+	MRC_CH_OPEN,
+	MRC_CH_CLOSING, /* our client closed; its sends are being settled */
+	MRC_CH_ENDED,   /* no more messages either way */
+};
+
+/* Facts about the channel that the peer has to be told. */
+enum {
+	MRC_FACT_STATE = 1U << 0,
+	MRC_FACT_DRAINED = 1U << 1,
+	MRC_FACT_RTS = 1U << 2, /* and the next three: see the bit sets */
+	MRC_FACT_CTS = 1U << 3,
+	MRC_FACT_WANT = 1U << 4,
+	MRC_FACT_LEVEL = 1U << 5,
+};
+
+struct mrc_bits {
+	uint64_t words[MRC_WINDOW_WORDS];
+};
+
+struct mrc_flow; /* the client it belongs to, for fair turns; mrc_conn_impl.h */
+
+struct mrc_channel {
+	/* Identity. */
+	uint32_t id;      /* this end's */
+	uint32_t wire_id; /* on the wire; owner's parity in bit 0 */
+	uint64_t cookie;
+	enum mrc_channel_state state;
+	bool is_opener;
+	bool is_unordered;
+	bool has_client;     /* CH_OPEN or CH_ACCEPT was given: there is a landing ring */
+	bool is_established; /* the peer has accepted (or we have) */
+	bool is_aborted;     /* our client has died */
+	bool is_detached;    /* its conn epoch is over: nothing to tell anybody */
+	char service[MRC_NAME_MAX + 1];
+	int end_outcome;
+	uint32_t end_code;
+
+	/* Links: in the conn's table and lists. */
+	struct mrc_channel *next_in_bucket;
+	struct mrc_list in_all;
+	struct mrc_list in_clients; /* has actions for the embedder */
+	struct mrc_list in_facts;   /* has facts to tell */
+	struct mrc_list in_lazy;    /* has facts that may wait a little */
+	struct mrc_list in_flow;    /* has fragments to send */
+	struct mrc_flow *flow;
+
+	/* Flags for the embedder; each stays set until the action is taken. */
+	bool do_incoming, do_up, do_down, do_free, do_room;
+	bool is_up_told, is_down_told, is_freed;
+
+	/* Ending. */
+	bool end_wanted; /* CLOSE or RESET must be appended to the control log */
+	bool end_is_reset;
+	bool end_appended;
+	bool end_acked; /* the peer has taken it, or it ended it itself */
+	bool drained_acked;
+	bool peer_drained;    /* the peer told what it had posted when it stopped */
+	uint32_t ctl_unacked; /* control frames of this channel not yet taken */
+	uint8_t drain_count;
+	struct {
+		uint16_t path_id;
+		uint32_t epoch;
+		uint64_t count;
+	} drain[MRC_PATHS_MAX];
+
+	/* What the peer said of itself. */
+	uint64_t peer_ring_bytes;
+	uint64_t peer_msg_bytes_max;
+	uint32_t peer_window;
+
+	/* Out. settled <= admit_next <= send_next. */
+	uint32_t out_window; /* power of two */
+	struct mrc_msg_out *out;
+	uint64_t send_next;
+	uint64_t admit_next;
+	uint64_t settled;
+	uint64_t delivered_known; /* counts the peer stated */
+	uint64_t visible_known;
+	uint64_t final_known;
+	uint64_t ring_next;  /* next free position of the peer's landing ring */
+	uint64_t ring_limit; /* up to which the peer granted */
+	uint32_t ready_head; /* slots with bytes to send */
+	uint32_t ready_tail;
+	struct mrc_bits rts_bits, want_tx_bits, done_bits;
+	uint32_t done_count;
+
+	/* In. */
+	uint32_t in_window;
+	struct mrc_msg_in *in;
+	uint64_t ring_bytes; /* of our client's landing ring here */
+	uint64_t msg_bytes_max;
+	uint64_t peer_settled; /* window is [peer_settled, peer_settled + in_window) */
+	uint64_t deliver_next; /* all before it are delivered or void */
+	uint64_t visible_next;
+	uint64_t final_next;        /* all before it are final, and told where it matters */
+	uint64_t ask_next;          /* next to get a landing buffer */
+	bool is_asking;             /* LANDING_WANT is unanswered */
+	uint64_t ring_head;         /* positions before it are free again */
+	uint64_t ring_delivered;    /* end of the last eager message delivered */
+	uint64_t ring_release_next; /* message whose release moves ring_head next */
+	uint64_t ring_limit_told;
+	uint32_t held_count;    /* delivered and not released */
+	uint32_t level_unacked; /* LEVEL frames in flight */
+	struct mrc_bits cts_bits, want_bits, level_bits, free_bits, deliver_bits;
+	uint32_t free_count;
+	uint32_t facts; /* MRC_FACT_* */
+
+	/* Counters. */
+	uint64_t sent_bytes, delivered_bytes, delivered_count, released_count;
+};
+
+static inline void mrc_bits_set(struct mrc_bits *bits, uint32_t i)
+{
+	bits->words[i / 64] |= 1ULL << (i % 64);
+}
+
+static inline void mrc_bits_clear(struct mrc_bits *bits, uint32_t i)
+{
+	bits->words[i / 64] &= ~(1ULL << (i % 64));
+}
+
+static inline bool mrc_bits_has(const struct mrc_bits *bits, uint32_t i)
+{
+	return bits->words[i / 64] >> (i % 64) & 1;
+}
+
+/* The first bit set at or after slot `from`, going round; MRC_SLOT_NONE when none is. */
+uint32_t mrc_bits_first(const struct mrc_bits *bits, uint32_t from, uint32_t count);
+
+/* The message with this number, or NULL when it is outside the window. */
+struct mrc_msg_out *mrc_channel_out(struct mrc_channel *ch, uint64_t number);
+struct mrc_msg_in *mrc_channel_in(struct mrc_channel *ch, uint64_t number);
+/* Number of the message in this slot. */
+uint64_t mrc_channel_out_number(const struct mrc_channel *ch, uint32_t slot);
+uint64_t mrc_channel_in_number(const struct mrc_channel *ch, uint32_t slot);
+
+/* ---- sending (mrc_msg_out.c) ---- */
+
+/* -ENOSPC: no slot; -EMSGSIZE: more than the peer takes. */
+int mrc_channel_send(struct mrc_channel *ch, const struct mrc_ev_msg *send, uint64_t *number_out);
+/* Admit what credit allows: assigns ring space, asks for buffers (rts_bits). */
+void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max);
+void mrc_channel_ready_push(struct mrc_channel *ch, uint32_t slot);
+uint32_t mrc_channel_ready_pop(struct mrc_channel *ch);
+/* Bytes (or the one frame of an empty message) that were never sent. */
+bool mrc_msg_out_has_more(const struct mrc_msg_out *msg);
+/* The peer states: level of one message. False when that cannot be. */
+bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level, int outcome,
+			   uint32_t code, bool is_final);
+/* The peer states its counts; false when they cannot be. */
+bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t visible,
+			    uint64_t final);
+/* Ask for DONE of this message once nothing reads its memory; also when it is final. */
+void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number);
+/* Move `settled` over all that are final and answered. True when it moved. */
+bool mrc_channel_settle(struct mrc_channel *ch);
+/* End every unanswered send with this outcome. */
+void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code);
+
+/* ---- receiving (mrc_msg_in.c) ---- */
+
+/* The sender has settled all before `settled`: free their slots. False when that cannot be. */
+bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled);
+/* First sight of a message's length and place (eager), or of its length (RTS). -EPROTO. */
+int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, bool is_eager,
+			 uint64_t position);
+/* Bytes [offset, offset + len) are here and right. Answers how many were new, -ENOBUFS. */
+int64_t mrc_channel_in_here(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number,
+			    uint64_t offset, uint64_t len);
+/* They were thrown away though they are needed: ask again. */
+void mrc_channel_in_want(struct mrc_channel *ch, uint64_t number, uint64_t start, uint64_t end);
+/* The message reached a level here; tells the peer in the cheapest way that is right. */
+void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
+/* Its verdict is final (committed, rejected, void). */
+void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code);
+/* A LEVEL frame about it was acknowledged. */
+void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number);
+/* The client gave the buffer back. -EALREADY, -EINVAL. */
+int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number);
+/* Is there something to DELIVER or a GAP now? The number in *number_out. */
+bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrc_msg_in - the receiving direction of a channel: places, ranges, levels, credit */
+#include "mrc_channel.h"
+
+static uint32_t slot_of(const struct mrc_channel *ch, uint64_t number)
+{
+	return (uint32_t)(number & (ch->in_window - 1));
+}
+
+bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled)
+{
+	if (settled <= ch->peer_settled)
+		return true;
+	if (settled - ch->peer_settled > ch->in_window)
+		return false;
+	/* It can only know what we made final. */
+	for (uint64_t n = ch->peer_settled; n < settled; n++) {
+		if (!ch->in[slot_of(ch, n)].is_final)
+			return false;
+	}
+	/*
+	 * A slot whose memory the client still holds cannot be given to another
+	 * message. `peer_settled` then waits at it: the sender's next window is
+	 * refused until the release, which it learns as credit (ring_limit and
+	 * the window, see mrc_conn_recv.c).
+	 */
+	while (ch->peer_settled < settled) {
+		uint32_t slot = slot_of(ch, ch->peer_settled);
+		struct mrc_msg_in *msg = &ch->in[slot];
+
+		if (msg->is_delivered && !msg->is_released)
+			break;
+		mrc_range_set_clear(pool, &msg->here);
+		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE};
+		mrc_bits_clear(&ch->cts_bits, slot);
+		mrc_bits_clear(&ch->want_bits, slot);
+		mrc_bits_clear(&ch->level_bits, slot);
+		ch->peer_settled++;
+	}
+	return true;
+}
+
+/* May an eager message of `len` lie at `position`? Nothing a client may be reading is touched. */
+static bool position_is_fine(struct mrc_channel *ch, uint64_t number, uint64_t position,
+			     uint64_t len)
+{
+	uint64_t offset = position % ch->ring_bytes;
+
+	if (len == 0)
+		return true;
+	if (position < ch->ring_head || len > ch->ring_bytes / 2)
+		return false;
+	if (position - ch->ring_head > ch->ring_bytes ||
+	    position - ch->ring_head + len > ch->ring_bytes || len > ch->ring_bytes - offset)
+		return false;
+	if (!ch->is_unordered)
+		return position >= ch->ring_delivered;
+	for (uint64_t n = ch->peer_settled; n < ch->peer_settled + ch->in_window; n++) {
+		const struct mrc_msg_in *other = &ch->in[slot_of(ch, n)];
+
+		if (n == number || !other->is_eager || !other->is_delivered || other->is_released)
+			continue;
+		if (position < other->addr + other->len && other->addr < position + len)
+			return false;
+	}
+	return true;
+}
+
+int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, bool is_eager,
+			 uint64_t position)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg)
+		return -EPROTO;
+	if (msg->is_known) {
+		if (msg->len != len || msg->is_eager != is_eager)
+			return -EPROTO;
+		if (is_eager && len && msg->addr != position)
+			return -EPROTO;
+		return 0;
+	}
+	if (len > ch->msg_bytes_max)
+		return -EPROTO;
+	if (is_eager && !position_is_fine(ch, number, position, len))
+		return -EPROTO;
+	if (!is_eager && len == 0)
+		return -EPROTO;
+	msg->is_known = true;
+	msg->is_eager = is_eager;
+	msg->is_granted = is_eager;
+	msg->len = len;
+	msg->addr = is_eager ? position : 0;
+	return 0;
+}
+
+int64_t mrc_channel_in_here(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number,
+			    uint64_t offset, uint64_t len)
+{
+	uint32_t slot = slot_of(ch, number);
+	struct mrc_msg_in *msg = &ch->in[slot];
+	int64_t added = mrc_range_set_add(pool, &msg->here, offset, offset + len);
+
+	if (added < 0)
+		return added;
+	if (msg->here.bytes == msg->len && !msg->is_whole) {
+		msg->is_whole = true;
+		/* One range says as much as none from here on: give the node back. */
+		mrc_range_set_clear(pool, &msg->here);
+		msg->here.bytes = msg->len;
+		mrc_bits_set(&ch->deliver_bits, slot);
+		mrc_bits_clear(&ch->want_bits, slot);
+		msg->want_start = 0;
+		msg->want_end = 0;
+	}
+	return added;
+}
+
+void mrc_channel_in_want(struct mrc_channel *ch, uint64_t number, uint64_t start, uint64_t end)
+{
+	uint32_t slot = slot_of(ch, number);
+	struct mrc_msg_in *msg = &ch->in[slot];
+
+	if (msg->want_end == 0) {
+		msg->want_start = start;
+		msg->want_end = end;
+	} else {
+		msg->want_start = MRC_MIN(msg->want_start, start);
+		msg->want_end = MRC_MAX(msg->want_end, end);
+	}
+	mrc_bits_set(&ch->want_bits, slot);
+	ch->facts |= MRC_FACT_WANT;
+}
+
+/* Move the counts over all that has reached their level; what a count says needs no LEVEL. */
+static void counts_advance(struct mrc_channel *ch)
+{
+	uint64_t end = ch->peer_settled + ch->in_window;
+
+	while (ch->visible_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->visible_next)];
+
+		if (msg->level < MRC_LVL_VISIBLE && !msg->is_final)
+			break;
+		ch->visible_next++;
+		ch->facts |= MRC_FACT_STATE;
+	}
+	while (ch->final_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->final_next)];
+
+		/* The count means COMMITTED. A rejection must have been heard before it passes. */
+		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
+			break;
+		ch->final_next++;
+		ch->facts |= MRC_FACT_STATE;
+	}
+}
+
+static void level_tell(struct mrc_channel *ch, uint64_t number)
+{
+	mrc_bits_set(&ch->level_bits, slot_of(ch, number));
+	ch->facts |= MRC_FACT_LEVEL;
+}
+
+void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg || msg->level >= level)
+		return;
+	msg->level = (uint8_t)level;
+	counts_advance(ch);
+	if ((level == MRC_LVL_PLACED && number >= ch->deliver_next && msg->wants_placed) ||
+	    (level == MRC_LVL_VISIBLE && number >= ch->visible_next && msg->wants_visible))
+		level_tell(ch, number);
+}
+
+void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg || msg->is_final)
+		return;
+	msg->is_final = true;
+	msg->outcome = outcome;
+	msg->code = code;
+	if (outcome == MRC_OUT_OK)
+		msg->level = MRC_LVL_COMMITTED;
+	counts_advance(ch);
+	if (number >= ch->final_next)
+		level_tell(ch, number);
+}
+
+void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg || !msg->is_final || mrc_bits_has(&ch->level_bits, slot_of(ch, number)))
+		return; /* it has changed since: another LEVEL is to come */
+	msg->is_final_told = true;
+	counts_advance(ch);
+}
+
+/* The ring's free part grows over released messages, in the order of their numbers. */
+static void ring_advance(struct mrc_channel *ch)
+{
+	uint64_t end = ch->peer_settled + ch->in_window;
+
+	if (ch->ring_release_next < ch->peer_settled)
+		ch->ring_release_next = ch->peer_settled;
+	while (ch->ring_release_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->ring_release_next)];
+
+		if (msg->is_void || (msg->is_known && !msg->is_eager)) {
+			ch->ring_release_next++;
+			continue;
+		}
+		if (!msg->is_released)
+			break;
+		if (msg->len)
+			ch->ring_head = msg->addr + msg->len;
+		ch->ring_release_next++;
+	}
+}
+
+int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg || !msg->is_delivered || msg->is_void)
+		return number < ch->deliver_next ? -EALREADY : -EINVAL;
+	if (msg->is_released)
+		return -EALREADY;
+	msg->is_released = true;
+	ch->held_count--;
+	ch->released_count++;
+	if (!msg->is_eager) {
+		mrc_bits_set(&ch->free_bits, slot_of(ch, number));
+		ch->free_count++;
+	}
+	mrc_channel_in_reached(ch, number, MRC_LVL_VISIBLE);
+	mrc_channel_in_final(ch, number, MRC_OUT_OK, 0);
+	ring_advance(ch);
+	if (ch->ring_head + ch->ring_bytes - ch->ring_limit_told >= ch->ring_bytes / 4)
+		ch->facts |= MRC_FACT_STATE;
+	(void)pool;
+	return 0;
+}
+
+bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out)
+{
+	struct mrc_msg_in *msg;
+
+	if (ch->deliver_next >= ch->peer_settled + ch->in_window && !ch->is_unordered)
+		return false;
+	if (ch->is_unordered) {
+		uint32_t slot = mrc_bits_first(&ch->deliver_bits, slot_of(ch, ch->deliver_next),
+					       ch->in_window);
+
+		if (slot == MRC_SLOT_NONE)
+			return false;
+		*number_out = mrc_channel_in_number(ch, slot);
+		return true;
+	}
+	msg = mrc_channel_in(ch, ch->deliver_next);
+	if (!msg || !(msg->is_whole || msg->is_void))
+		return false;
+	*number_out = ch->deliver_next;
+	return true;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrc_msg_out - the sending direction of a channel: admission, readiness, answers, settling */
+#include "mrc_channel.h"
+
+int mrc_channel_send(struct mrc_channel *ch, const struct mrc_ev_msg *send, uint64_t *number_out)
+{
+	struct mrc_msg_out *msg;
+
+	/* Before the peer has accepted its limit is not known; it is judged at admission then. */
+	if (ch->is_established && send->len > ch->peer_msg_bytes_max)
+		return -EMSGSIZE;
+	if (ch->send_next - ch->settled >= ch->out_window)
+		return -ENOSPC;
+	msg = &ch->out[ch->send_next & (ch->out_window - 1)];
+	*msg = (struct mrc_msg_out){
+		.addr = send->addr,
+		.len = send->len,
+		.cookie = send->cookie,
+		.level_wanted = (uint8_t)send->level,
+		.next_ready = MRC_SLOT_NONE,
+	};
+	*number_out = ch->send_next++;
+	return 0;
+}
+
+/* Ring space for an eager message; it never crosses the end of the ring (DESIGN 7.8). */
+static bool ring_take(struct mrc_channel *ch, struct mrc_msg_out *msg)
+{
+	uint64_t position = ch->ring_next;
+	uint64_t offset = position % ch->peer_ring_bytes;
+
+	if (msg->len > ch->peer_ring_bytes - offset)
+		position += ch->peer_ring_bytes - offset;
+	if (position + msg->len > ch->ring_limit)
+		return false;
+	msg->landing = position;
+	ch->ring_next = position + msg->len;
+	return true;
+}
+
+void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max)
+{
+	if (!ch->is_established || (ch->state != MRC_CH_OPEN && ch->state != MRC_CH_CLOSING))
+		return;
+	while (ch->admit_next < ch->send_next) {
+		uint32_t slot = (uint32_t)(ch->admit_next & (ch->out_window - 1));
+		struct mrc_msg_out *msg = &ch->out[slot];
+
+		if (ch->admit_next - ch->settled >= ch->peer_window)
+			return;
+		if (msg->len > ch->peer_msg_bytes_max) {
+			/* Sent before the limit was known. Its number must still be used up. */
+			msg->outcome = MRC_OUT_TOO_BIG;
+			msg->is_void_asked = true;
+			mrc_bits_set(&ch->want_tx_bits, slot);
+		} else if (msg->len <=
+			   MRC_MIN((uint64_t)eager_bytes_max, ch->peer_ring_bytes / 2)) {
+			msg->is_eager = true;
+			if (!ring_take(ch, msg))
+				return;
+			msg->is_granted = true;
+			mrc_channel_ready_push(ch, slot);
+		} else {
+			mrc_bits_set(&ch->rts_bits, slot);
+			ch->facts |= MRC_FACT_RTS;
+		}
+		msg->is_admitted = true;
+		ch->admit_next++;
+	}
+}
+
+void mrc_channel_ready_push(struct mrc_channel *ch, uint32_t slot)
+{
+	struct mrc_msg_out *msg = &ch->out[slot];
+
+	if (msg->is_ready)
+		return;
+	msg->is_ready = true;
+	msg->next_ready = MRC_SLOT_NONE;
+	if (ch->ready_tail == MRC_SLOT_NONE)
+		ch->ready_head = slot;
+	else
+		ch->out[ch->ready_tail].next_ready = slot;
+	ch->ready_tail = slot;
+}
+
+uint32_t mrc_channel_ready_pop(struct mrc_channel *ch)
+{
+	uint32_t slot = ch->ready_head;
+
+	MRC_ASSERT(slot != MRC_SLOT_NONE);
+	ch->out[slot].is_ready = false;
+	ch->ready_head = ch->out[slot].next_ready;
+	if (ch->ready_head == MRC_SLOT_NONE)
+		ch->ready_tail = MRC_SLOT_NONE;
+	return slot;
+}
+
+bool mrc_msg_out_has_more(const struct mrc_msg_out *msg)
+{
+	if (!msg->is_granted || msg->is_final || msg->level >= MRC_LVL_PLACED)
+		return false;
+	return msg->len == 0 ? !msg->is_empty_sent : msg->next_offset < msg->len;
+}
+
+void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number)
+{
+	uint32_t slot = (uint32_t)(number & (ch->out_window - 1));
+	struct mrc_msg_out *msg = &ch->out[slot];
+
+	if (msg->is_answered || mrc_bits_has(&ch->done_bits, slot))
+		return;
+	if (msg->is_final || msg->level >= msg->level_wanted) {
+		mrc_bits_set(&ch->done_bits, slot);
+		ch->done_count++;
+	}
+}
+
+bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level, int outcome,
+			   uint32_t code, bool is_final)
+{
+	struct mrc_msg_out *msg = mrc_channel_out(ch, number);
+
+	if (!msg)
+		return number < ch->settled; /* settled before: a late word about it */
+	if (!msg->is_admitted)
+		return false;
+	/* The first final verdict stands (DESIGN 7.10). */
+	if (msg->is_final)
+		return true;
+	if (level >= MRC_LVL_PLACED &&
+	    (msg->next_offset < msg->len || (msg->len == 0 && !msg->is_empty_sent)))
+		return false; /* it cannot have what was never sent */
+	msg->level = MRC_MAX(msg->level, (uint8_t)level);
+	if (is_final) {
+		msg->is_final = true;
+		if (msg->outcome == MRC_OUT_OK)
+			msg->outcome = outcome;
+		msg->code = code;
+	}
+	mrc_channel_out_answer(ch, number);
+	return true;
+}
+
+/* Raise one count to `to`, giving each message passed its level. */
+static bool count_to(struct mrc_channel *ch, uint64_t *known, uint64_t to, enum mrc_lvl level)
+{
+	if (to > ch->admit_next)
+		return false;
+	for (uint64_t n = MRC_MAX(*known, ch->settled); n < to; n++) {
+		struct mrc_msg_out *msg = mrc_channel_out(ch, n);
+
+		/* A void message counts as passed in every count; its own LEVEL said so before. */
+		if (msg->is_final && msg->level < MRC_LVL_PLACED)
+			continue;
+		if (!mrc_channel_out_level(ch, n, level, MRC_OUT_OK, 0, level == MRC_LVL_COMMITTED))
+			return false;
+	}
+	*known = MRC_MAX(*known, to);
+	return true;
+}
+
+bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t visible,
+			    uint64_t final)
+{
+	return count_to(ch, &ch->delivered_known, delivered, MRC_LVL_PLACED) &&
+	       count_to(ch, &ch->visible_known, visible, MRC_LVL_VISIBLE) &&
+	       count_to(ch, &ch->final_known, final, MRC_LVL_COMMITTED);
+}
+
+bool mrc_channel_settle(struct mrc_channel *ch)
+{
+	uint64_t settled_old = ch->settled;
+
+	while (ch->settled < ch->send_next) {
+		struct mrc_msg_out *msg = &ch->out[ch->settled & (ch->out_window - 1)];
+
+		if (!msg->is_final || !msg->is_answered || msg->is_ready || msg->frames_out)
+			break;
+		ch->settled++;
+	}
+	ch->admit_next = MRC_MAX(ch->admit_next, ch->settled);
+	return ch->settled != settled_old;
+}
+
+void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code)
+{
+	for (uint64_t n = ch->settled; n < ch->send_next; n++) {
+		struct mrc_msg_out *msg = &ch->out[n & (ch->out_window - 1)];
+
+		if (msg->is_final)
+			continue;
+		msg->is_final = true;
+		msg->outcome = msg->outcome == MRC_OUT_OK ? outcome : msg->outcome;
+		msg->code = code;
+		mrc_channel_out_answer(ch, n);
+	}
+	/* Nothing of them is sent or asked for any more. */
+	while (ch->ready_head != MRC_SLOT_NONE)
+		mrc_channel_ready_pop(ch);
+	ch->rts_bits = (struct mrc_bits){0};
+	ch->want_tx_bits = (struct mrc_bits){0};
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrc_path.h"
+
+#define RECORDS_FOR_CONTROL 32U          /* data may not take the last ones */
+#define WINDOW_DEPTH_NS     (3 * MRC_MS) /* beyond the round trip: bears late turns of either host */
+#define RATE_UNKNOWN        (125ULL * 1000000) /* bytes per second, until the first sample */
+#define FRAG_NS             (2 * MRC_MS) /* DESIGN 8: nothing waits longer behind one fragment */
+#define FRAG_BYTES_MIN      16384U
+#define FRAG_GRAIN          4096U
+
+void mrc_path_init(struct mrc_path *path, uint8_t index, struct mrc_record *records,
+		   uint32_t record_count)
+{
+	*path = (struct mrc_path){
+		.index = index,
+		.records = records,
+		.record_count = record_count,
+		.is_carrier_up = true,
+		.is_peer_port_up = true,
+		.state = MRC_PATH_CONNECTING,
+		.state_told = MRC_PATH_CONNECTING,
+		.oldest_sent_ns = MRC_NEVER,
+		.judge_ns = MRC_NEVER,
+		.revive_ns = MRC_NEVER,
+		.probe_ns = MRC_NEVER,
+		.probe_due_ns = MRC_NEVER,
+	};
+	mrc_rtt_init(&path->rtt);
+}
+
+void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes, uint64_t floor_ns,
+		    uint64_t now_ns)
+{
+	MRC_ASSERT(epoch > path->epoch);
+	path->taken_prev = path->taken;
+	path->epoch = epoch;
+	path->epoch_last = MRC_MAX(path->epoch_last, epoch);
+	path->is_connected = true;
+	path->is_connecting = false;
+	path->is_peer_port_up = true;
+	path->posted = 0;
+	path->acked = 0;
+	path->sent = 0;
+	path->taken = 0;
+	path->bytes_in_flight = 0;
+	path->oldest_sent_ns = MRC_NEVER;
+	path->answered_sent_ns = 0;
+	path->elicited_ns = now_ns;
+	path->judge_ns = MRC_NEVER;
+	path->revive_ns = MRC_NEVER;
+	path->probe_ns = MRC_NEVER;
+	path->probe_due_ns = MRC_NEVER;
+	path->probes_good = 0;
+	path->window_bytes = window_bytes;
+	path->floor_ns = MRC_MAX(path->floor_ns, floor_ns);
+	path->do_fence = false;
+	path->do_strip = false;
+	path->do_probe_ack = false;
+	path->tell_fence = false;
+	mrc_rtt_init(&path->rtt);
+	mrc_rate_init(&path->rate);
+	path->rate.delivered_ns = now_ns;
+}
+
+bool mrc_path_has_room(const struct mrc_path *path, bool is_data)
+{
+	uint64_t low = MRC_MIN(path->acked, path->sent); /* a record serves both */
+	uint64_t used = path->posted - low;
+	uint32_t kept = is_data ? RECORDS_FOR_CONTROL : 0;
+
+	return used + kept < path->record_count;
+}
+
+struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint32_t bytes,
+				 uint64_t now_ns)
+{
+	struct mrc_record *record = mrc_path_record(path, path->posted);
+
+	MRC_ASSERT(mrc_path_has_room(path, false));
+	if (path->bytes_in_flight == 0) /* a pause must not count as slowness */
+		path->rate.delivered_ns = now_ns;
+	*record = (struct mrc_record){
+		.is_eliciting = is_eliciting,
+		.len = bytes,
+		.sent_ns = now_ns,
+		.delivered = path->rate.delivered_bytes,
+		.delivered_ns = path->rate.delivered_ns,
+	};
+	path->posted++;
+	path->bytes_in_flight += bytes;
+	record->is_app_limited = path->bytes_in_flight + bytes < path->window_bytes;
+	path->frames_sent++;
+	path->bytes_sent += bytes;
+	if (is_eliciting) {
+		path->elicited_ns = now_ns;
+		if (path->oldest_sent_ns == MRC_NEVER)
+			path->oldest_sent_ns = now_ns;
+	}
+	return record;
+}
+
+struct mrc_record *mrc_path_pop(struct mrc_path *path, uint64_t count)
+{
+	struct mrc_record *record;
+
+	MRC_ASSERT(count <= path->posted);
+	if (path->acked >= count)
+		return NULL;
+	record = mrc_path_record(path, path->acked++);
+	MRC_ASSERT(path->bytes_in_flight >= record->len);
+	path->bytes_in_flight -= record->len;
+	return record;
+}
+
+static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
+{
+	uint64_t span_ns = WINDOW_DEPTH_NS;
+	uint64_t window;
+
+	if (path->rate.best == 0)
+		return;
+	if (path->rtt.min_ns != MRC_NEVER)
+		span_ns += path->rtt.min_ns;
+	window = (uint64_t)((unsigned __int128)path->rate.best * span_ns / MRC_S);
+	window = MRC_MAX(window, limits->path_window_bytes_min);
+	path->window_bytes = MRC_MIN(window, limits->path_window_bytes_max);
+}
+
+void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
+		    const struct mrc_limits *limits, uint64_t now_ns)
+{
+	uint64_t at = path->acked;
+
+	if (newest) {
+		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
+		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, now_ns);
+		if (bytes) {
+			mrc_rate_sample(&path->rate, bytes, newest->delivered, newest->delivered_ns,
+					newest->is_app_limited, now_ns);
+			window_set(path, limits);
+		}
+	}
+	while (at < path->posted && !mrc_path_record(path, at)->is_eliciting)
+		at++;
+	path->oldest_sent_ns = at < path->posted ? mrc_path_record(path, at)->sent_ns : MRC_NEVER;
+	if (path->floor_ns > limits->suspect_floor_ns && now_ns >= path->floor_until_ns)
+		path->floor_ns = limits->suspect_floor_ns;
+}
+
+uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
+{
+	uint64_t rate = path->rate.best ? path->rate.best : RATE_UNKNOWN;
+	uint64_t base_ns = path->rtt.min_ns == MRC_NEVER ? 0 : path->rtt.min_ns;
+	uint64_t queue_ns = (uint64_t)((unsigned __int128)path->bytes_in_flight * MRC_S / rate);
+	uint64_t own_ns = (uint64_t)((unsigned __int128)len * MRC_S / rate);
+
+	/* With nothing in flight the smoothed delay is what a frame has met lately. */
+	if (path->bytes_in_flight == 0)
+		base_ns = MRC_MAX(base_ns, path->rtt.smoothed_ns);
+	return base_ns + queue_ns + own_ns;
+}
+
+uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limits *limits)
+{
+	return mrc_rtt_timeout_ns(&path->rtt, path->floor_ns, limits->suspect_ceiling_ns);
+}
+
+uint32_t mrc_path_frag_bytes(const struct mrc_path *path, uint32_t frag_bytes_max)
+{
+	uint64_t bytes;
+
+	if (path->rate.best == 0)
+		return MRC_MIN(frag_bytes_max, 2 * FRAG_BYTES_MIN);
+	bytes = (uint64_t)((unsigned __int128)path->rate.best * FRAG_NS / MRC_S);
+	bytes = bytes / FRAG_GRAIN * FRAG_GRAIN;
+	bytes = MRC_MAX(bytes, FRAG_BYTES_MIN);
+	return (uint32_t)MRC_MIN(bytes, frag_bytes_max);
+}
