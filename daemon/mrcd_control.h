@@ -8,15 +8,36 @@
  *	anything wrong                  -> {"ok": false, "error": "text for people"}
  * Reading commands are for everybody who can open the socket; commands that
  * change something need root or the daemon's own uid (SO_PEERCRED).
+ *
+ * Bounds: so many connections; a line has a longest length; a connection whose
+ * answer is not read is asked nothing more and dropped after a while, as is
+ * one that says nothing for long.
+ *
+ * Threads: the worker's loop.
  */
 #ifndef MRCD_CONTROL_H
 #define MRCD_CONTROL_H
 
+#include <jansson.h>
+
 #include "mrcd_worker.h"
+
+#define MRCD_CONTROL_LINE_BYTES_MAX  4096U /* of a command, newline included */
+#define MRCD_CONTROL_CONNECTIONS_MAX 32U
+#define MRCD_CONTROL_WRITE_S	     5	 /* an answer not read for so long: dropped */
+#define MRCD_CONTROL_IDLE_S	     300 /* nothing asked for so long: dropped */
 
 struct mrcd_control;
 
+/* Listen. Negative errno when the socket cannot be made. */
 int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_out);
 void mrcd_control_free(struct mrcd_control *control);
+
+/*
+ * What a line is answered: never NULL unless memory is short; new reference.
+ * may_change: the asker may use commands that change something.
+ */
+json_t *mrcd_control_answer(struct mrcd_worker *worker, const char *line, size_t line_bytes,
+			    bool may_change);
 
 #endif

@@ -2,6 +2,17 @@
 /*
  * mrcd_peer - one peer host: its engine, its paths' links, and the pump between them
  *
+ * The functions that kinds of rails call are declared in mrcd_rail.h. When they
+ * pump:
+ *
+ *	mrcd_link_on_down, mrcd_rail_on_carrier, mrcd_peer_pump   before they return
+ *	mrcd_link_on_up, mrcd_link_on_fenced, mrcd_peer_on_connect_failed
+ *	                            later in this turn, so that the link or attempt
+ *	                            that made the call is not closed under its feet
+ *	mrcd_link_on_frame, mrcd_link_on_sent                      not at all
+ *
+ * All of them may be called from inside ops->post, flush, connect and fence.
+ *
  * Threads: the worker's loop.
  */
 #ifndef MRCD_PEER_H
@@ -11,18 +22,37 @@
 
 #include "mrcd_worker.h"
 
-/* conf NULL: an end of the conn with ourselves, which has one path over loop_rail. */
-int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
-		  const char *name, const char *own_name, struct mrcd_peer **peer_out);
+/*
+ * conf NULL: an end of the conn with ourselves, which has one path over
+ * loop_rail. `name` and `own_name` are what the two engines call each other;
+ * both are copied. Answers what mrc_conn_new() does, or -ENOMEM.
+ */
+int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
+		  const char *own_name, struct mrcd_peer **peer_out);
+/* The rails are open: tell the engine which have a carrier and which are drained, and pump. */
+void mrcd_peer_start(struct mrcd_peer *peer);
+/* Fences its links and pumps no more. The engine still answers questions. */
+void mrcd_peer_stop(struct mrcd_peer *peer);
 /* Fences and frees its links. */
 void mrcd_peer_free(struct mrcd_peer *peer);
 
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
 
+/* Pump later in this turn of the loop. */
+void mrcd_peer_pump_soon(struct mrcd_peer *peer);
+
 /* Give every path over this rail back (is_denied false) or take it out of service. Pumps. */
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied);
 
+/* True when all good paths to this peer use this rail (and there is at least one). */
+bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index);
+
+/* Paths over this rail; *good_out: how many of them are good. */
+uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
+			      uint32_t *good_out);
+
+/* An object, and arrays of objects; new references, NULL when memory is short. */
 json_t *mrcd_peer_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer);

@@ -5,6 +5,12 @@
  * A worker shares nothing with another worker. `now_ns` is read once per turn
  * of the loop (mrcd_worker_now() in callbacks) from CLOCK_MONOTONIC.
  *
+ * The base has three priorities and everything uses the middle one, which is
+ * libevent's default. Within one turn libevent runs what became readable
+ * before the timers that came due, so a timer is judged after the rails were
+ * read. A lower priority for timers would starve them while a stream keeps
+ * some socket readable, and a silent path would then not be found.
+ *
  * Threads: everything here belongs to the worker's own thread.
  */
 #ifndef MRCD_WORKER_H
@@ -16,30 +22,68 @@
 #include "mrcd_rail.h"
 
 struct mrcd_client_side; /* mrcd_client.h */
+struct mrcd_carrier;	 /* mrcd_carrier.h */
+struct mrcd_control;	 /* mrcd_control.h */
 
 struct mrcd_worker {
-	struct event_base *base;       /* ours */
-	const struct mrcd_conf *conf;  /* the daemon's; outlives the worker */
-	uint64_t boot_id;              /* of this run of state */
+	struct event_base *base;      /* ours */
+	const struct mrcd_conf *conf; /* the daemon's; outlives the worker */
+	uint64_t boot_id;	      /* of this run of state */
 	uint64_t now_ns;
+	uint64_t start_ns; /* when mrcd_worker_new() was called */
 	struct mrcd_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;
-	struct mrcd_rail loop_rail;    /* joins this host's own clients; see mrcd_rail_loop.c */
-	struct mrcd_peer **peers;      /* ours; conf->peer_count of them, in its order */
+	uint32_t rails_open;	    /* the first so many are open */
+	struct mrcd_rail loop_rail; /* joins this host's own clients; see mrcd_rail_loop.c */
+	bool is_loop_open;
+	struct mrcd_peer **peers; /* ours; conf->peer_count of them, in its order */
 	uint32_t peer_count;
-	struct mrcd_peer *loop_ends[2]; /* the two ends of the conn with ourselves */
+	struct mrcd_peer *loop_ends[2];	  /* the two ends of the conn with ourselves */
 	struct mrcd_client_side *clients; /* ours */
-	struct mrcd_carrier *carrier;     /* ours */
-	uint64_t strangers;               /* handshakes refused, all rails */
+	struct mrcd_carrier *carrier;	  /* ours */
+	struct mrcd_control *control;	  /* ours */
+	uint64_t strangers;		  /* handshakes refused, all rails */
 };
 
 /* CLOCK_MONOTONIC, read afresh and remembered in worker->now_ns. */
 uint64_t mrcd_worker_now(struct mrcd_worker *worker);
 
+/*
+ * A loop, its rails and its peers; nothing is open yet, nothing is heard and
+ * nothing is sent. -ENOMEM; -ENOTSUP: a rail of a type this build does not
+ * have, or other values from mrc_conn_new(); logged.
+ */
 int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_out);
+
+/*
+ * Open the rails, the client socket (or take over client_fd, unless it is
+ * -1), the control socket, and begin to connect. On error it was logged, and
+ * mrcd_worker_free() takes back what was opened. client_fd is the worker's
+ * from the call on.
+ */
+int mrcd_worker_start(struct mrcd_worker *worker, int client_fd);
+
+/* Closes every path (that is how peers are told), socket and file. NULL is fine. */
 void mrcd_worker_free(struct mrcd_worker *worker);
 
 /* The peer called `name`, or NULL. This host's own name and "localhost" give loop_ends[0]. */
 struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name);
+
+/* The rail called `name`, or NULL. */
+struct mrcd_rail *mrcd_worker_rail(struct mrcd_worker *worker, const char *name);
+
+/* How things stand, counted now. */
+struct mrcd_worker_summary {
+	uint32_t rails, rails_up;
+	uint32_t peers, peers_connected;
+	uint32_t clients;
+	uint32_t channels; /* of the conns; one with both ends here counts once */
+};
+void mrcd_worker_summarize(const struct mrcd_worker *worker,
+			   struct mrcd_worker_summary *summary_out);
+
+/* The same in words, for status lines. Answers `text`. */
+const char *mrcd_worker_summary_text(const struct mrcd_worker_summary *summary, char *text,
+				     size_t text_bytes);
 
 #endif

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd - the daemon: options, files, signals, the service manager; the rest is the worker's
+ *
+ * Always in the foreground; whoever starts it keeps it running. Exit status:
+ * 0 ended as asked, 1 could not start or the configuration has errors, 2 usage.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "mrcd_conf.h"
+#include "mrcd_log.h"
+#include "mrcd_worker.h"
+
+#define MRCD_CONF_FILE	  "/etc/mrcd/mrcd.yaml"
+#define MRCD_EXIT_USAGE	  2
+#define MRCD_STATUS_BYTES 160
+
+/* The whole. Owned by main(). */
+struct mrcd {
+	struct mrcd_conf *conf;			 /* ours; the one in force */
+	struct mrcd_worker *worker;		 /* ours */
+	int lock_fd;				 /* ours; held as long as we run */
+	struct event *sigterm, *sigint, *sighup; /* ours */
+	struct event *status_timer;		 /* ours; NULL: nobody wants to be told */
+	struct event *watchdog_timer;		 /* ours; NULL: no watchdog */
+	struct timeval watchdog_interval;
+	char status[MRCD_STATUS_BYTES]; /* last told to the service manager */
+};
+
+static void mrcd_usage(FILE *out)
+{
+	fprintf(out,
+		"Usage: mrcd [--config FILE] [--check]\n"
+		"       mrcd --help-conf | --version | --help\n"
+		"\n"
+		"Joins this host to its peers over several rails. Stays in the foreground.\n"
+		"\n"
+		"  -c, --config FILE  read FILE; default " MRCD_CONF_FILE "\n"
+		"      --check        read the configuration, say whether it is right, and end\n"
+		"      --help-conf    print every key of the configuration, its default and "
+		"bounds\n"
+		"      --version      print the version\n"
+		"  -h, --help         print this\n"
+		"\n"
+		"Signals: TERM and INT end it; HUP reads the configuration again.\n");
+}
+
+/* ---- configuration ---- */
+
+static void mrcd_print_conf_error(void *context, const char *line)
+{
+	fprintf(stderr, "%s\n", line);
+}
+
+static void mrcd_log_conf_error(void *context, const char *line)
+{
+	mrcd_err("%s", line);
+}
+
+static int mrcd_check(const char *file)
+{
+	struct mrcd_conf *conf;
+	uint32_t paths = 0;
+
+	if (mrcd_conf_load(file, mrcd_print_conf_error, NULL, &conf) < 0)
+		return EXIT_FAILURE;
+	for (uint32_t i = 0; i < conf->peer_count; i++)
+		paths += conf->peers[i].path_count;
+	printf("%s: ok (host %s, %u rail%s, %u peer%s, %u path%s, %u service rule%s)\n", file,
+	       conf->host, conf->rail_count, conf->rail_count == 1 ? "" : "s", conf->peer_count,
+	       conf->peer_count == 1 ? "" : "s", paths, paths == 1 ? "" : "s", conf->service_count,
+	       conf->service_count == 1 ? "" : "s");
+	mrcd_conf_free(conf);
+	return EXIT_SUCCESS;
+}
+
+static bool mrcd_rails_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
+{
+	if (a->rail_count != b->rail_count)
+		return false;
+	for (uint32_t i = 0; i < a->rail_count; i++) {
+		const struct mrcd_conf_rail *x = &a->rails[i], *y = &b->rails[i];
+
+		if (strcmp(x->name, y->name) != 0 || x->type != y->type ||
+		    strcmp(x->interface, y->interface) != 0 ||
+		    strcmp(x->address, y->address) != 0 || x->port != y->port ||
+		    x->speed_bits_per_s != y->speed_bits_per_s || x->is_drained != y->is_drained)
+			return false;
+	}
+	return true;
+}
+
+static bool mrcd_peer_equal(const struct mrcd_conf_peer *a, const struct mrcd_conf_peer *b)
+{
+	if (strcmp(a->name, b->name) != 0 || a->path_count != b->path_count ||
+	    a->key_count != b->key_count)
+		return false;
+	for (uint8_t i = 0; i < a->path_count; i++) {
+		if (a->paths[i].rail_index != b->paths[i].rail_index ||
+		    strcmp(a->paths[i].address, b->paths[i].address) != 0 ||
+		    a->paths[i].port != b->paths[i].port)
+			return false;
+	}
+	for (uint32_t i = 0; i < a->key_count; i++) {
+		if (a->keys[i].len_bytes != b->keys[i].len_bytes ||
+		    memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].len_bytes) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool mrcd_peers_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
+{
+	if (a->peer_count != b->peer_count)
+		return false;
+	for (uint32_t i = 0; i < a->peer_count; i++) {
+		if (!mrcd_peer_equal(&a->peers[i], &b->peers[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool mrcd_services_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
+{
+	if (a->service_count != b->service_count)
+		return false;
+	for (uint32_t i = 0; i < a->service_count; i++) {
+		const struct mrcd_conf_service *x = &a->services[i], *y = &b->services[i];
+
+		if (strcmp(x->name, y->name) != 0 || x->is_open != y->is_open ||
+		    x->user_count != y->user_count || x->group_count != y->group_count ||
+		    (x->user_count > 0 &&
+		     memcmp(x->users, y->users, x->user_count * sizeof(*x->users)) != 0) ||
+		    (x->group_count > 0 &&
+		     memcmp(x->groups, y->groups, x->group_count * sizeof(*x->groups)) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Which parts of the file wait for a restart. Answers `text`, "" for none. */
+static const char *mrcd_restart_parts(const struct mrcd_conf *a, const struct mrcd_conf *b,
+				      char *text, size_t text_bytes)
+{
+	const struct {
+		const char *part;
+		bool is_equal;
+	} parts[] = {
+		{"host", strcmp(a->host, b->host) == 0},
+		{"runtime-dir", strcmp(a->runtime_dir, b->runtime_dir) == 0},
+		{"listen-port", a->listen_port == b->listen_port},
+		{"workers", a->worker_count == b->worker_count},
+		{"rails", mrcd_rails_equal(a, b)},
+		{"peers and keys", mrcd_peers_equal(a, b)},
+		{"services", mrcd_services_equal(a, b)},
+		{"clients", memcmp(&a->clients, &b->clients, sizeof(a->clients)) == 0},
+		{"limits and timers", memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
+					      a->handshake_timeout_ns == b->handshake_timeout_ns &&
+					      a->handshakes_max == b->handshakes_max &&
+					      a->spin_ns == b->spin_ns},
+	};
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < MRC_ARRAY_LEN(parts) && at < text_bytes; i++) {
+		if (!parts[i].is_equal)
+			at += (size_t)snprintf(text + at, text_bytes - at, "%s%s",
+					       at > 0 ? ", " : "", parts[i].part);
+	}
+	return text;
+}
+
+/* SIGHUP. Either the whole file is right, or nothing changes. */
+static void mrcd_reload(struct mrcd *mrcd)
+{
+	struct mrcd_conf *fresh;
+	char parts[160];
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
+	if (mrcd_conf_load(mrcd->conf->file, mrcd_log_conf_error, NULL, &fresh) < 0) {
+		mrcd_err("%s: has errors, nothing was changed", mrcd->conf->file);
+		sd_notify(0, "READY=1");
+		return;
+	}
+	if (fresh->log_level != mrcd->conf->log_level) {
+		mrcd->conf->log_level = fresh->log_level;
+		mrcd_log_set_level(fresh->log_level);
+		mrcd_notice("%s: read again, the log level is in force", mrcd->conf->file);
+	}
+	mrcd_restart_parts(mrcd->conf, fresh, parts, sizeof(parts));
+	if (parts[0] != '\0')
+		mrcd_warn("%s: read again; what changed in %s waits for a restart",
+			  mrcd->conf->file, parts);
+	else
+		mrcd_notice("%s: read again, nothing waits for a restart", mrcd->conf->file);
+	mrcd_conf_free(fresh);
+	sd_notify(0, "READY=1");
+}
+
+/* ---- signals and the service manager ---- */
+
+static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *context)
+{
+	struct mrcd *mrcd = context;
+
+	mrcd_notice("ending: asked by signal %d", (int)signal_number);
+	sd_notify(0, "STOPPING=1\nSTATUS=ending");
+	event_base_loopbreak(mrcd->worker->base);
+}
+
+static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *context)
+{
+	mrcd_reload(context);
+}
+
+static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd *mrcd = context;
+	struct mrcd_worker_summary summary;
+	char text[MRCD_STATUS_BYTES];
+
+	mrcd_worker_summarize(mrcd->worker, &summary);
+	mrcd_worker_summary_text(&summary, text, sizeof(text));
+	if (strcmp(text, mrcd->status) == 0)
+		return;
+	memcpy(mrcd->status, text, sizeof(text));
+	sd_notifyf(0, "STATUS=%s", text);
+}
+
+static void mrcd_on_watchdog_timer(evutil_socket_t fd, short what, void *context)
+{
+	sd_notify(0, "WATCHDOG=1");
+}
+
+static int mrcd_add_event(struct event *ev, const struct timeval *interval)
+{
+	return ev == NULL || event_add(ev, interval) < 0 ? -ENOMEM : 0;
+}
+
+static int mrcd_add_signals(struct mrcd *mrcd)
+{
+	struct event_base *base = mrcd->worker->base;
+
+	mrcd->sigterm = evsignal_new(base, SIGTERM, mrcd_on_stop, mrcd);
+	mrcd->sigint = evsignal_new(base, SIGINT, mrcd_on_stop, mrcd);
+	mrcd->sighup = evsignal_new(base, SIGHUP, mrcd_on_reload, mrcd);
+	if (mrcd_add_event(mrcd->sigterm, NULL) < 0 || mrcd_add_event(mrcd->sigint, NULL) < 0 ||
+	    mrcd_add_event(mrcd->sighup, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* The watchdog is fed from the loop: a loop that hangs feeds nothing. */
+static int mrcd_add_manager(struct mrcd *mrcd)
+{
+	static const struct timeval second = {.tv_sec = 1};
+	struct event_base *base = mrcd->worker->base;
+	uint64_t watchdog_us = 0;
+
+	if (getenv("NOTIFY_SOCKET") == NULL)
+		return 0;
+	mrcd->status_timer = event_new(base, -1, EV_PERSIST, mrcd_on_status_timer, mrcd);
+	if (mrcd_add_event(mrcd->status_timer, &second) < 0)
+		return -ENOMEM;
+	if (sd_watchdog_enabled(0, &watchdog_us) <= 0 || watchdog_us < 2)
+		return 0;
+	mrcd->watchdog_interval.tv_sec = (time_t)(watchdog_us / 2 / 1000000U);
+	mrcd->watchdog_interval.tv_usec = (suseconds_t)(watchdog_us / 2 % 1000000U);
+	mrcd->watchdog_timer = event_new(base, -1, EV_PERSIST, mrcd_on_watchdog_timer, mrcd);
+	return mrcd_add_event(mrcd->watchdog_timer, &mrcd->watchdog_interval);
+}
+
+static void mrcd_free_event(struct event *ev)
+{
+	if (ev != NULL)
+		event_free(ev);
+}
+
+/*
+ * The client socket, when the service manager holds it: named "mrcd" (or by
+ * its unit, the manager's default). *fd_out is -1 when there is none.
+ */
+static int mrcd_take_client_fd(int *fd_out)
+{
+	char **names = NULL;
+	int count = sd_listen_fds_with_names(1, &names);
+	int client_fd = -1;
+
+	if (count < 0) {
+		mrcd_err("the sockets passed by the service manager cannot be taken: %s",
+			 strerror(-count));
+		return count;
+	}
+	for (int i = 0; i < count; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+		bool is_named =
+			strcmp(names[i], "mrcd") == 0 || strcmp(names[i], "mrcd.socket") == 0;
+
+		if (is_named && client_fd < 0 && sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) > 0) {
+			client_fd = fd;
+		} else {
+			mrcd_warn("passed socket \"%s\" is not the client socket (name mrcd, "
+				  "sequential packets, listening) and is closed",
+				  names[i]);
+			close(fd);
+		}
+		free(names[i]);
+	}
+	free(names);
+	*fd_out = client_fd;
+	return 0;
+}
+
+/* ---- what the process needs of the system ---- */
+
+/* Every link, client and arena is a descriptor. */
+static void mrcd_raise_nofile(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		mrcd_warn("the number of open files stays at its soft limit: %s", strerror(errno));
+}
+
+/* The runtime directory, and in it the lock that says it is ours. */
+static int mrcd_lock(struct mrcd *mrcd)
+{
+	const char *dir = mrcd->conf->runtime_dir;
+	char path[128], pid[24] = "";
+	ssize_t pid_bytes;
+
+	if (mkdir(dir, 0755) < 0 && errno != EEXIST) {
+		mrcd_err("runtime-dir %s: cannot be made: %s", dir, strerror(errno));
+		return -errno;
+	}
+	snprintf(path, sizeof(path), "%s/mrcd.lock", dir);
+	mrcd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (mrcd->lock_fd < 0) {
+		mrcd_err("lock file %s: cannot be opened: %s", path, strerror(errno));
+		return -errno;
+	}
+	if (flock(mrcd->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK) {
+			mrcd_err("lock file %s: cannot be locked: %s", path, strerror(errno));
+			return -errno;
+		}
+		pid_bytes = read(mrcd->lock_fd, pid, sizeof(pid) - 1);
+		pid[pid_bytes > 0 ? strcspn(pid, "\n") : 0] = '\0';
+		mrcd_err("another mrcd%s%s runs in %s; a second one needs its own runtime-dir",
+			 pid[0] != '\0' ? ", process " : "", pid, dir);
+		return -EBUSY;
+	}
+	/* For people; the lock is what counts. */
+	if (ftruncate(mrcd->lock_fd, 0) < 0 || dprintf(mrcd->lock_fd, "%d\n", (int)getpid()) < 0)
+		mrcd_warn("lock file %s: cannot be written: %s", path, strerror(errno));
+	return 0;
+}
+
+/* ---- main ---- */
+
+static int mrcd_start(struct mrcd *mrcd)
+{
+	int client_fd = -1, r;
+
+	signal(SIGPIPE, SIG_IGN);
+	mrcd_raise_nofile();
+	r = mrcd_lock(mrcd);
+	if (r == 0)
+		r = mrcd_take_client_fd(&client_fd);
+	if (r < 0)
+		return r;
+	if (mrcd->conf->worker_count > 1)
+		mrcd_warn("workers: %u: this version has one and uses one",
+			  mrcd->conf->worker_count);
+	r = mrcd_worker_new(mrcd->conf, &mrcd->worker);
+	if (r < 0) {
+		if (client_fd >= 0)
+			close(client_fd);
+		return r;
+	}
+	r = mrcd_worker_start(mrcd->worker, client_fd);
+	if (r < 0)
+		return r;
+	r = mrcd_add_signals(mrcd);
+	if (r == 0)
+		r = mrcd_add_manager(mrcd);
+	if (r < 0)
+		mrcd_err("signals and timers cannot be set up: %s", strerror(-r));
+	return r;
+}
+
+static int mrcd_run(const char *file)
+{
+	struct mrcd mrcd = {.lock_fd = -1};
+	int r;
+
+	mrcd_log_init(LOG_INFO);
+	if (mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd.conf) < 0)
+		return EXIT_FAILURE;
+	mrcd_log_set_level(mrcd.conf->log_level);
+	r = mrcd_start(&mrcd);
+	if (r == 0) {
+		mrcd_notice("mrcd %s: host %s, %u rail%s, %u peer%s, sockets in %s", MRC_VERSION,
+			    mrcd.conf->host, mrcd.conf->rail_count,
+			    mrcd.conf->rail_count == 1 ? "" : "s", mrcd.conf->peer_count,
+			    mrcd.conf->peer_count == 1 ? "" : "s", mrcd.conf->runtime_dir);
+		sd_notify(0, "READY=1\nSTATUS=ready");
+		if (event_base_dispatch(mrcd.worker->base) < 0) {
+			mrcd_err("the event loop failed");
+			r = -EIO;
+		}
+	}
+	mrcd_free_event(mrcd.watchdog_timer);
+	mrcd_free_event(mrcd.status_timer);
+	mrcd_free_event(mrcd.sighup);
+	mrcd_free_event(mrcd.sigint);
+	mrcd_free_event(mrcd.sigterm);
+	mrcd_worker_free(mrcd.worker);
+	mrcd_conf_free(mrcd.conf);
+	if (mrcd.lock_fd >= 0)
+		close(mrcd.lock_fd);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	enum { OPT_CHECK = 256, OPT_HELP_CONF, OPT_VERSION };
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check", no_argument, NULL, OPT_CHECK},
+		{"help-conf", no_argument, NULL, OPT_HELP_CONF},
+		{"version", no_argument, NULL, OPT_VERSION},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *file = MRCD_CONF_FILE;
+	bool is_check = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			file = optarg;
+			break;
+		case OPT_CHECK:
+			is_check = true;
+			break;
+		case OPT_HELP_CONF:
+			mrcd_conf_print_keys();
+			return EXIT_SUCCESS;
+		case OPT_VERSION:
+			printf("mrcd %s\n", MRC_VERSION);
+			return EXIT_SUCCESS;
+		case 'h':
+			mrcd_usage(stdout);
+			return EXIT_SUCCESS;
+		default:
+			mrcd_usage(stderr);
+			return MRCD_EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "mrcd: unexpected argument \"%s\"\n", argv[optind]);
+		mrcd_usage(stderr);
+		return MRCD_EXIT_USAGE;
+	}
+	return is_check ? mrcd_check(file) : mrcd_run(file);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_control.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mrcd_client.h"
+#include "mrcd_log.h"
+#include "mrcd_peer.h"
+
+/* Somebody who is connected. Owned by struct mrcd_control, in connections. */
+struct mrcd_control_connection {
+	LIST_ENTRY(mrcd_control_connection) entry;
+	struct mrcd_control *control; /* the owner */
+	struct bufferevent *bev;      /* ours, with the socket */
+	uid_t uid;
+	bool is_ending; /* reads no more; closed when its last answer is out */
+};
+
+struct mrcd_control {
+	struct mrcd_worker *worker;	 /* the owner */
+	struct evconnlistener *listener; /* ours */
+	char path[108];
+	LIST_HEAD(, mrcd_control_connection) connections; /* ours */
+	uint32_t connection_count;
+	struct mrcd_log_limit limit;
+};
+
+/* ---- commands ---- */
+
+/* {"ok": false, "error": text}; the text names what is allowed. */
+static json_t *mrcd_control_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static json_t *mrcd_control_error(const char *format, ...)
+{
+	va_list args;
+	json_t *text;
+
+	va_start(args, format);
+	text = json_vsprintf(format, args);
+	va_end(args);
+	/* json_vsprintf answers NULL for what is not UTF-8, such as a rail name somebody typed. */
+	if (text == NULL)
+		text = json_string("a name in the command is not valid UTF-8");
+	return json_pack("{s:b s:o}", "ok", 0, "error", text);
+}
+
+/* Steals `result`. */
+static json_t *mrcd_control_ok(json_t *result)
+{
+	return json_pack("{s:b s:o}", "ok", 1, "result", result);
+}
+
+/* What the interface runs at, in bits per second; 0: it does not say. */
+static uint64_t mrcd_control_interface_speed(const char *interface)
+{
+	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
+	struct ifreq ifr = {.ifr_data = (void *)&cmd};
+	uint32_t mbits;
+	int fd, r;
+
+	if (interface[0] == '\0')
+		return 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
+	r = ioctl(fd, SIOCETHTOOL, &ifr);
+	close(fd);
+	mbits = ethtool_cmd_speed(&cmd);
+	return r < 0 || mbits == (uint32_t)SPEED_UNKNOWN ? 0 : mbits * 1000000ULL;
+}
+
+static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *command)
+{
+	struct mrcd_worker_summary summary;
+	char boot_id[24], text[160];
+
+	mrcd_worker_summarize(worker, &summary);
+	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)worker->boot_id);
+	mrcd_worker_summary_text(&summary, text, sizeof(text));
+	return mrcd_control_ok(
+		json_pack("{s:s s:s s:s s:i s:I s:i s:i s:i s:i s:i s:i s:I s:s}", "host",
+			  worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id, "pid",
+			  (int)getpid(), "uptime_ns",
+			  (json_int_t)(worker->now_ns - worker->start_ns), "rails",
+			  (int)summary.rails, "rails_up", (int)summary.rails_up, "peers",
+			  (int)summary.peers, "peers_connected", (int)summary.peers_connected,
+			  "clients", (int)summary.clients, "channels", (int)summary.channels,
+			  "strangers", (json_int_t)worker->strangers, "summary", text));
+}
+
+static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct mrcd_rail *rail)
+{
+	const struct mrcd_conf_rail *conf = rail->conf;
+	uint32_t paths = 0, paths_good = 0, good;
+	uint64_t speed = conf->speed_bits_per_s;
+
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		paths += mrcd_peer_rail_paths(worker->peers[i], rail->index, &good);
+		paths_good += good;
+	}
+	if (speed == 0)
+		speed = mrcd_control_interface_speed(conf->interface);
+	return json_pack("{s:s s:i s:s s:s s:s s:i s:b s:b s:I s:I s:I s:I s:I s:I s:I s:i s:i}",
+			 "name", conf->name, "index", (int)rail->index, "type", rail->ops->kind,
+			 "interface", conf->interface, "address", conf->address, "port",
+			 (int)conf->port, "carrier", (int)rail->is_carrier_up, "drained",
+			 (int)rail->is_draining, "speed_bits_per_s", (json_int_t)speed,
+			 "frames_sent", (json_int_t)rail->frames_sent, "frames_received",
+			 (json_int_t)rail->frames_received, "bytes_sent",
+			 (json_int_t)rail->bytes_sent, "bytes_received",
+			 (json_int_t)rail->bytes_received, "carrier_losses",
+			 (json_int_t)rail->carrier_losses, "strangers", (json_int_t)rail->strangers,
+			 "paths", (int)paths, "paths_good", (int)paths_good);
+}
+
+static json_t *mrcd_control_rails(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *rails = json_array();
+
+	for (uint32_t i = 0; i < worker->rail_count; i++)
+		json_array_append_new(rails, mrcd_control_rail_json(worker, &worker->rails[i]));
+	return mrcd_control_ok(rails);
+}
+
+static json_t *mrcd_control_peers(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *peers = json_array();
+
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		json_array_append_new(peers, mrcd_peer_json(worker->peers[i]));
+	return mrcd_control_ok(peers);
+}
+
+/* Steals `more`. */
+static void mrcd_control_extend(json_t *array, json_t *more)
+{
+	json_array_extend(array, more);
+	json_decref(more);
+}
+
+static json_t *mrcd_control_paths(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *paths = json_array();
+
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_control_extend(paths, mrcd_peer_paths_json(worker->peers[i]));
+	return mrcd_control_ok(paths);
+}
+
+static json_t *mrcd_control_channels(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *channels = json_array();
+
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_control_extend(channels, mrcd_peer_channels_json(worker->peers[i]));
+	for (int i = 0; i < 2; i++)
+		mrcd_control_extend(channels, mrcd_peer_channels_json(worker->loop_ends[i]));
+	return mrcd_control_ok(channels);
+}
+
+static json_t *mrcd_control_clients(struct mrcd_worker *worker, const json_t *command)
+{
+	return mrcd_control_ok(worker->clients != NULL ? mrcd_client_side_json(worker->clients)
+						       : json_array());
+}
+
+/* "r0, r1, r2" */
+static const char *mrcd_control_rail_names(const struct mrcd_worker *worker, char *text,
+					   size_t text_bytes)
+{
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < worker->rail_count && at < text_bytes; i++)
+		at += (size_t)snprintf(text + at, text_bytes - at, "%s%s", i > 0 ? ", " : "",
+				       worker->rails[i].conf->name);
+	return text;
+}
+
+static json_t *mrcd_control_deny(struct mrcd_worker *worker, const json_t *command, bool is_denied)
+{
+	const char *name = json_string_value(json_object_get(command, "rail"));
+	bool is_forced = json_is_true(json_object_get(command, "force"));
+	char names[MRCD_RAILS_MAX * (MRC_NAME_MAX + 3)];
+	struct mrcd_rail *rail;
+	uint32_t paths = 0, good;
+
+	mrcd_control_rail_names(worker, names, sizeof(names));
+	if (name == NULL)
+		return mrcd_control_error("\"rail\" is missing: which one? allowed: %s", names);
+	rail = mrcd_worker_rail(worker, name);
+	if (rail == NULL)
+		return mrcd_control_error("there is no rail \"%s\"; allowed: %s", name, names);
+	for (uint32_t i = 0; i < worker->peer_count && is_denied && !is_forced; i++) {
+		if (mrcd_peer_needs_rail(worker->peers[i], rail->index))
+			return mrcd_control_error("rail %s has the last good path to %s, which "
+						  "would be cut off; say force to do it anyway",
+						  name, mrcd_peer_name(worker->peers[i]));
+	}
+	if (rail->is_draining != is_denied)
+		mrcd_notice("rail %s: %s by the operator", name,
+			    is_denied ? "drained" : "given back");
+	rail->is_draining = is_denied;
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		paths += mrcd_peer_rail_paths(worker->peers[i], rail->index, &good);
+		mrcd_peer_deny_rail(worker->peers[i], rail->index, is_denied);
+	}
+	return mrcd_control_ok(json_pack("{s:s s:b s:i}", "rail", name, "drained", (int)is_denied,
+					 "paths", (int)paths));
+}
+
+static json_t *mrcd_control_drain(struct mrcd_worker *worker, const json_t *command)
+{
+	return mrcd_control_deny(worker, command, true);
+}
+
+static json_t *mrcd_control_undrain(struct mrcd_worker *worker, const json_t *command)
+{
+	return mrcd_control_deny(worker, command, false);
+}
+
+static const struct mrcd_control_command {
+	const char *name;
+	bool is_changing;
+	json_t *(*answer)(struct mrcd_worker *worker, const json_t *command);
+} mrcd_control_commands[] = {
+	{"status", false, mrcd_control_status},	    {"rails", false, mrcd_control_rails},
+	{"peers", false, mrcd_control_peers},	    {"paths", false, mrcd_control_paths},
+	{"channels", false, mrcd_control_channels}, {"clients", false, mrcd_control_clients},
+	{"drain", true, mrcd_control_drain},	    {"undrain", true, mrcd_control_undrain},
+};
+
+static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,
+				     bool may_change)
+{
+	const char *name = json_string_value(json_object_get(command, "command"));
+	char names[160];
+	size_t at = 0;
+
+	for (size_t i = 0; name != NULL && i < MRC_ARRAY_LEN(mrcd_control_commands); i++) {
+		const struct mrcd_control_command *c = &mrcd_control_commands[i];
+
+		if (strcmp(c->name, name) != 0)
+			continue;
+		if (c->is_changing && !may_change)
+			return mrcd_control_error("%s changes how the daemon works: only root and "
+						  "the daemon's own user may",
+						  name);
+		return c->answer(worker, command);
+	}
+	for (size_t i = 0; i < MRC_ARRAY_LEN(mrcd_control_commands); i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i > 0 ? ", " : "",
+				       mrcd_control_commands[i].name);
+	if (name == NULL)
+		return mrcd_control_error("\"command\" is missing or not a text; allowed: %s",
+					  names);
+	return mrcd_control_error("there is no command \"%s\"; allowed: %s", name, names);
+}
+
+json_t *mrcd_control_answer(struct mrcd_worker *worker, const char *line, size_t line_bytes,
+			    bool may_change)
+{
+	json_error_t error;
+	json_t *command = json_loadb(line, line_bytes, JSON_REJECT_DUPLICATES, &error);
+	json_t *answer;
+
+	if (command == NULL)
+		return mrcd_control_error("not JSON: %s (column %d)", error.text, error.column);
+	if (json_is_object(command))
+		answer = mrcd_control_dispatch(worker, command, may_change);
+	else
+		answer = mrcd_control_error("a JSON object is wanted, such as "
+					    "{\"command\": \"status\"}");
+	json_decref(command);
+	return answer;
+}
+
+/* ---- connections ---- */
+
+static void mrcd_control_connection_free(struct mrcd_control_connection *connection)
+{
+	LIST_REMOVE(connection, entry);
+	connection->control->connection_count--;
+	bufferevent_free(connection->bev);
+	free(connection);
+}
+
+/* Steals `answer`. */
+static void mrcd_control_say(struct mrcd_control_connection *connection, json_t *answer)
+{
+	char *text = json_dumps(answer, JSON_COMPACT);
+
+	json_decref(answer);
+	if (text != NULL) {
+		bufferevent_write(connection->bev, text, strlen(text));
+		bufferevent_write(connection->bev, "\n", 1);
+		free(text);
+		return;
+	}
+	bufferevent_write(connection->bev, "{\"ok\":false,\"error\":\"out of memory\"}\n", 38);
+}
+
+/*
+ * One command at a time: the next is looked at when the answer to the last one
+ * has left, so nobody can make us hold more than one answer. Ends the
+ * connection when there is nothing left to do for it.
+ */
+static void mrcd_control_next(struct mrcd_control_connection *connection)
+{
+	struct mrcd_worker *worker = connection->control->worker;
+	struct evbuffer *in = bufferevent_get_input(connection->bev);
+	struct evbuffer *out = bufferevent_get_output(connection->bev);
+	bool may_change = connection->uid == 0 || connection->uid == geteuid();
+
+	while (evbuffer_get_length(out) == 0) {
+		size_t line_bytes;
+		char *line = evbuffer_readln(in, &line_bytes, EVBUFFER_EOL_LF);
+
+		if (line != NULL) {
+			mrcd_worker_now(worker);
+			mrcd_control_say(connection, mrcd_control_answer(worker, line, line_bytes,
+									 may_change));
+			free(line);
+		} else if (evbuffer_get_length(in) >= MRCD_CONTROL_LINE_BYTES_MAX) {
+			mrcd_control_say(connection,
+					 mrcd_control_error("a line has more than %u bytes",
+							    MRCD_CONTROL_LINE_BYTES_MAX));
+			evbuffer_drain(in, evbuffer_get_length(in));
+			connection->is_ending = true;
+		} else if (connection->is_ending) {
+			mrcd_control_connection_free(connection);
+			return;
+		} else {
+			break;
+		}
+	}
+	if (evbuffer_get_length(out) > 0 || connection->is_ending)
+		bufferevent_disable(connection->bev, EV_READ);
+	else
+		bufferevent_enable(connection->bev, EV_READ);
+}
+
+static void mrcd_control_on_readable(struct bufferevent *bev, void *context)
+{
+	mrcd_control_next(context);
+}
+
+static void mrcd_control_on_written(struct bufferevent *bev, void *context)
+{
+	mrcd_control_next(context);
+}
+
+static void mrcd_control_on_end(struct bufferevent *bev, short what, void *context)
+{
+	struct mrcd_control_connection *connection = context;
+	struct mrcd_control *control = connection->control;
+	uint64_t suppressed;
+
+	/* The asker may close its writing half and still wait for the answers. */
+	if ((what & BEV_EVENT_EOF) != 0) {
+		connection->is_ending = true;
+		mrcd_control_next(connection);
+		return;
+	}
+	if ((what & BEV_EVENT_TIMEOUT) != 0 && (what & BEV_EVENT_WRITING) != 0 &&
+	    mrcd_log_allowed(&control->limit, mrcd_worker_now(control->worker), &suppressed))
+		mrcd_info("control socket: somebody (uid %u) does not read the answer, dropped",
+			  (unsigned)connection->uid);
+	mrcd_control_connection_free(connection);
+}
+
+static void mrcd_control_on_accept(struct evconnlistener *listener, evutil_socket_t fd,
+				   struct sockaddr *address, int address_bytes, void *context)
+{
+	static const char full[] = "{\"ok\":false,\"error\":\"too many control connections\"}\n";
+	static const struct timeval idle = {.tv_sec = MRCD_CONTROL_IDLE_S};
+	static const struct timeval write_wait = {.tv_sec = MRCD_CONTROL_WRITE_S};
+	struct mrcd_control *control = context;
+	struct mrcd_control_connection *connection;
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t cred_bytes = sizeof(cred);
+
+	if (control->connection_count >= MRCD_CONTROL_CONNECTIONS_MAX) {
+		/* Best effort: the socket is fresh and takes it, or its owner has gone. */
+		(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(fd);
+		return;
+	}
+	connection = calloc(1, sizeof(*connection));
+	if (connection == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) < 0)
+		goto err_free_connection;
+	connection->bev = bufferevent_socket_new(control->worker->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (connection->bev == NULL)
+		goto err_free_connection;
+	connection->control = control;
+	connection->uid = cred.uid;
+	LIST_INSERT_HEAD(&control->connections, connection, entry);
+	control->connection_count++;
+	bufferevent_setcb(connection->bev, mrcd_control_on_readable, mrcd_control_on_written,
+			  mrcd_control_on_end, connection);
+	bufferevent_setwatermark(connection->bev, EV_READ, 0, MRCD_CONTROL_LINE_BYTES_MAX);
+	bufferevent_set_timeouts(connection->bev, &idle, &write_wait);
+	bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
+	return;
+
+err_free_connection:
+	free(connection);
+	close(fd);
+}
+
+int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_out)
+{
+	struct mrcd_control *control = calloc(1, sizeof(*control));
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, r;
+
+	if (control == NULL)
+		return -ENOMEM;
+	control->worker = worker;
+	control->limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 5);
+	LIST_INIT(&control->connections);
+	snprintf(control->path, sizeof(control->path), "%s/control.sock",
+		 worker->conf->runtime_dir);
+	memcpy(address.sun_path, control->path, sizeof(address.sun_path));
+
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		r = -errno;
+		goto err_free_control;
+	}
+	/* The lock file says that no daemon lives here, so what lies there is a dead one's. */
+	unlink(control->path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(control->path, 0666) < 0 || listen(fd, 16) < 0) {
+		r = -errno;
+		goto err_close_fd;
+	}
+	control->listener =
+		evconnlistener_new(worker->base, mrcd_control_on_accept, control,
+				   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (control->listener == NULL) {
+		r = -ENOMEM;
+		goto err_close_fd;
+	}
+	*control_out = control;
+	return 0;
+
+err_close_fd:
+	close(fd);
+err_free_control:
+	free(control);
+	return r;
+}
+
+void mrcd_control_free(struct mrcd_control *control)
+{
+	struct mrcd_control_connection *connection;
+
+	if (control == NULL)
+		return;
+	while ((connection = LIST_FIRST(&control->connections)) != NULL)
+		mrcd_control_connection_free(connection);
+	evconnlistener_free(control->listener);
+	unlink(control->path);
+	free(control);
+}

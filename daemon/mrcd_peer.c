@@ -1,0 +1,983 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_peer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mrcd_auth.h"
+#include "mrcd_client.h"
+#include "mrcd_log.h"
+
+/* A timer this much behind its time was held up: poll the rails once more before judging by it. */
+#define MRCD_PEER_LATE_NS MRC_MS
+/* So often in a row; a loop that is always behind must still come to judge. */
+#define MRCD_PEER_LATE_TURNS_MAX 3U
+/* A deadline that is past after its event was handled would be our engine's mistake: it shall not
+ * become a busy loop. */
+#define MRCD_PEER_TIMER_NS_MIN (20 * MRC_US)
+
+/* One path as the edge sees it. Owned by its peer, in paths[]. */
+struct mrcd_peer_path {
+	struct mrcd_rail *rail; /* the worker's */
+	struct mrcd_link *link; /* the kind's; NULL between epochs */
+	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
+	uint64_t heard_ns;	/* when the last frame came */
+	uint64_t left_ns;	/* when it left service; 0: never was, or is in it */
+	struct mrcd_log_limit state_limit;
+	struct mrcd_log_limit connect_limit;
+};
+
+struct mrcd_peer {
+	struct mrcd_worker *worker;	   /* the owner */
+	const struct mrcd_conf_peer *conf; /* the configuration's; NULL: an end of the loop */
+	char name[MRC_NAME_MAX + 1];	   /* as shown to people */
+	struct mrc_conn *conn;		   /* ours */
+	struct mrcd_peer_path paths[MRC_PATHS_MAX];
+	uint8_t path_count;
+	struct event *timer; /* ours; the engine's deadline */
+	struct event *kick;  /* ours; pump later in this turn */
+	uint64_t armed_ns;   /* when `timer` will fire; MRC_NEVER: it will not */
+	uint32_t late_turns; /* polled once more so often for the deadline that is due */
+	bool is_pumping;
+	bool is_pump_wanted;
+	bool is_stopped;
+	bool is_connected; /* some path is good: for one line of log when it changes */
+};
+
+/* ---- memory, time, words ---- */
+
+static void *mrcd_peer_alloc(void *context, size_t bytes)
+{
+	return calloc(1, bytes);
+}
+
+static void mrcd_peer_release(void *context, void *memory)
+{
+	free(memory);
+}
+
+/* "3 ms": two digits are enough for people. */
+static const char *mrcd_peer_span(uint64_t ns, char text[24])
+{
+	if (ns < 10 * MRC_US)
+		snprintf(text, 24, "%.1f us", (double)ns / (double)MRC_US);
+	else if (ns < MRC_MS)
+		snprintf(text, 24, "%.0f us", (double)ns / (double)MRC_US);
+	else if (ns < 10 * MRC_MS)
+		snprintf(text, 24, "%.1f ms", (double)ns / (double)MRC_MS);
+	else if (ns < MRC_S)
+		snprintf(text, 24, "%.0f ms", (double)ns / (double)MRC_MS);
+	else
+		snprintf(text, 24, "%.1f s", (double)ns / (double)MRC_S);
+	return text;
+}
+
+/* ", 12 lines like this not shown" or nothing. */
+static const char *mrcd_peer_held_back(uint64_t suppressed, char text[64])
+{
+	text[0] = '\0';
+	if (suppressed > 0)
+		snprintf(text, 64, " (%llu changes before this were not logged)",
+			 (unsigned long long)suppressed);
+	return text;
+}
+
+static uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+
+	mrc_conn_info(peer->conn, &info);
+	return info.paths_good;
+}
+
+/* ---- the timer ---- */
+
+static void mrcd_peer_arm_at(struct mrcd_peer *peer, uint64_t at_ns)
+{
+	uint64_t now_ns = peer->worker->now_ns;
+	/* Rounded up: a timer that comes early would have to be set again. */
+	uint64_t span_us = at_ns > now_ns ? (at_ns - now_ns + MRC_US - 1) / MRC_US : 0;
+	struct timeval span = {
+		.tv_sec = (time_t)(span_us / 1000000U),
+		.tv_usec = (suseconds_t)(span_us % 1000000U),
+	};
+
+	peer->armed_ns = at_ns;
+	event_add(peer->timer, &span);
+}
+
+/*
+ * Deadlines mostly move away with every frame. An armed timer is left alone
+ * then: it fires once for nothing and is set anew, which is cheaper than a
+ * system call per turn.
+ */
+static void mrcd_peer_arm(struct mrcd_peer *peer)
+{
+	uint64_t deadline_ns = mrc_conn_deadline_ns(peer->conn);
+
+	if (deadline_ns == MRC_NEVER || deadline_ns >= peer->armed_ns)
+		return;
+	mrcd_peer_arm_at(peer, MRC_MAX(deadline_ns, peer->worker->now_ns + MRCD_PEER_TIMER_NS_MIN));
+}
+
+/*
+ * When the loop was held up or the host paused, answers of the peer may lie
+ * unread in our sockets, and a path would be blamed for our own sleep. So a
+ * late timer is set again for at once: the loop then polls all rails, handles
+ * what they have, and comes back here.
+ */
+static void mrcd_peer_on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_peer *peer = context;
+	uint64_t now_ns = mrcd_worker_now(peer->worker);
+	uint64_t armed_ns = peer->armed_ns;
+	struct mrc_event_in ev = {.kind = MRC_EV_TIMER};
+
+	peer->armed_ns = MRC_NEVER;
+	if (peer->is_stopped)
+		return;
+	if (now_ns >= mrc_conn_deadline_ns(peer->conn)) {
+		if (now_ns > armed_ns + MRCD_PEER_LATE_NS &&
+		    peer->late_turns < MRCD_PEER_LATE_TURNS_MAX) {
+			peer->late_turns++;
+			mrcd_peer_arm_at(peer, now_ns);
+			return;
+		}
+		mrcd_peer_handle(peer, &ev);
+	}
+	peer->late_turns = 0;
+	mrcd_peer_pump(peer);
+}
+
+static void mrcd_peer_on_kick(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_peer *peer = context;
+
+	mrcd_worker_now(peer->worker);
+	mrcd_peer_pump(peer);
+}
+
+void mrcd_peer_pump_soon(struct mrcd_peer *peer)
+{
+	if (peer->is_stopped)
+		return;
+	if (peer->is_pumping)
+		peer->is_pump_wanted = true;
+	else
+		event_active(peer->kick, 0, 0);
+}
+
+/* ---- life ---- */
+
+static void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mrcd_rail *rail)
+{
+	struct mrcd_peer_path *path = &peer->paths[index];
+
+	path->rail = rail;
+	path->state_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 8);
+	path->connect_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 1);
+}
+
+int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
+		  const char *own_name, struct mrcd_peer **peer_out)
+{
+	struct mrc_conn_config config = {
+		.host = own_name,
+		.peer = name,
+		.boot_id = worker->boot_id,
+		.limits = worker->conf->limits,
+		.alloc = {.alloc = mrcd_peer_alloc, .free = mrcd_peer_release},
+	};
+	struct mrcd_peer *peer = calloc(1, sizeof(*peer));
+	int r;
+
+	if (peer == NULL)
+		return -ENOMEM;
+	peer->worker = worker;
+	peer->conf = conf;
+	peer->armed_ns = MRC_NEVER;
+	/* The two ends of the loop are one host to everybody but their engines. */
+	snprintf(peer->name, sizeof(peer->name), "%s", conf != NULL ? name : worker->conf->host);
+
+	if (conf != NULL) {
+		MRC_ASSERT(conf->path_count <= MRC_PATHS_MAX);
+		peer->path_count = conf->path_count;
+		for (uint8_t i = 0; i < conf->path_count; i++) {
+			uint32_t rail_index = conf->paths[i].rail_index;
+
+			MRC_ASSERT(rail_index < worker->rail_count);
+			mrcd_peer_init_path(peer, i, &worker->rails[rail_index]);
+			config.rail_of[i] = rail_index;
+		}
+	} else {
+		peer->path_count = 1;
+		mrcd_peer_init_path(peer, 0, &worker->loop_rail);
+		/* The two ends are two runs of state: alike, the conn could not tell them apart. */
+		if (!mrc_hello_is_initiator(own_name, name))
+			config.boot_id = worker->boot_id ^ 1U;
+	}
+	config.path_count = peer->path_count;
+	mrcd_auth_random(&config.seed, sizeof(config.seed));
+
+	r = -ENOMEM;
+	peer->timer = evtimer_new(worker->base, mrcd_peer_on_timer, peer);
+	peer->kick = event_new(worker->base, -1, 0, mrcd_peer_on_kick, peer);
+	if (peer->timer == NULL || peer->kick == NULL)
+		goto err_free_peer;
+	r = mrc_conn_new(&config, &peer->conn);
+	if (r < 0)
+		goto err_free_peer;
+	*peer_out = peer;
+	return 0;
+
+err_free_peer:
+	mrcd_peer_free(peer);
+	return r;
+}
+
+void mrcd_peer_start(struct mrcd_peer *peer)
+{
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		struct mrcd_rail *rail = peer->paths[i].rail;
+		struct mrc_event_in ev = {
+			.kind = MRC_EV_CARRIER,
+			.path = {.index = i, .is_up = rail->is_carrier_up},
+		};
+
+		mrcd_peer_handle(peer, &ev);
+		if (rail->is_draining) {
+			ev.kind = MRC_EV_DENY;
+			mrcd_peer_handle(peer, &ev);
+		}
+	}
+	mrcd_peer_pump(peer);
+}
+
+/* The link is no longer the path's; its kind frees it, now or when the fence holds. */
+static void mrcd_peer_fence_link(struct mrcd_peer_path *path)
+{
+	struct mrcd_link *link = path->link;
+
+	path->link = NULL;
+	path->fencing_epoch = link->path_epoch;
+	link->is_dirty = false;
+	link->rail->ops->fence(link);
+}
+
+void mrcd_peer_stop(struct mrcd_peer *peer)
+{
+	peer->is_stopped = true;
+	if (peer->timer != NULL)
+		event_del(peer->timer);
+	if (peer->kick != NULL)
+		event_del(peer->kick);
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].link != NULL)
+			mrcd_peer_fence_link(&peer->paths[i]);
+	}
+}
+
+void mrcd_peer_free(struct mrcd_peer *peer)
+{
+	if (peer == NULL)
+		return;
+	mrcd_peer_stop(peer);
+	mrc_conn_free(peer->conn);
+	if (peer->timer != NULL)
+		event_free(peer->timer);
+	if (peer->kick != NULL)
+		event_free(peer->kick);
+	free(peer);
+}
+
+int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
+{
+	return mrc_conn_handle(peer->conn, ev, peer->worker->now_ns);
+}
+
+/* ---- the pump ---- */
+
+static void mrcd_peer_answer(struct mrcd_peer *peer, enum mrc_event_kind kind, uint8_t index,
+			     uint32_t path_epoch)
+{
+	struct mrc_event_in ev = {
+		.kind = kind,
+		.path = {.index = index, .path_epoch = path_epoch},
+	};
+
+	mrcd_peer_handle(peer, &ev);
+}
+
+static void mrcd_peer_post(struct mrcd_peer *peer, const struct mrc_act_post *post)
+{
+	struct mrcd_link *link = peer->paths[post->index].link;
+
+	/* The link may have died under an earlier frame of this turn; its PATH_DOWN is with the
+	 * engine, which sends elsewhere what was not acknowledged. */
+	if (link == NULL || link->path_epoch != post->path_epoch)
+		return;
+	link->is_dirty = true;
+	link->rail->ops->post(link, post);
+}
+
+static void mrcd_peer_fence(struct mrcd_peer *peer, uint8_t index, uint32_t path_epoch)
+{
+	struct mrcd_peer_path *path = &peer->paths[index];
+
+	if (path->link != NULL && path->link->path_epoch == path_epoch)
+		mrcd_peer_fence_link(path);
+	else if (path->fencing_epoch != path_epoch)
+		mrcd_peer_answer(peer, MRC_EV_FENCED, index, path_epoch); /* long gone */
+}
+
+static void mrcd_peer_strip(struct mrcd_peer *peer, uint8_t index, uint32_t path_epoch)
+{
+	struct mrcd_link *link = peer->paths[index].link;
+
+	if (link != NULL && link->path_epoch == path_epoch)
+		link->rail->ops->strip(link);
+}
+
+static void mrcd_peer_ask_carrier(struct mrcd_peer *peer, uint8_t index)
+{
+	struct mrcd_rail *rail = peer->paths[index].rail;
+	bool is_up = rail->ops->has_carrier(rail);
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_CARRIER,
+		.path = {.index = index, .is_up = is_up},
+	};
+
+	if (is_up != rail->is_carrier_up)
+		mrcd_rail_on_carrier(rail, is_up); /* tells this peer as well */
+	else
+		mrcd_peer_handle(peer, &ev);
+}
+
+/* What it means when a path leaves service: how long it was silent, what moved where. */
+static void mrcd_peer_log_bad(struct mrcd_peer *peer, const struct mrc_act_path *act,
+			      const char *held_back)
+{
+	struct mrcd_peer_path *path = &peer->paths[act->index];
+	uint8_t good = mrcd_peer_paths_good(peer);
+	char span[24], why[96], moved[64] = "";
+
+	if (act->reason == MRC_REASON_SILENT)
+		snprintf(why, sizeof(why), "silent for %s",
+			 mrcd_peer_span(peer->worker->now_ns - path->heard_ns, span));
+	else
+		snprintf(why, sizeof(why), "%s", mrc_path_reason_name(act->reason));
+	if (act->moved_count > 0 && good > 0)
+		snprintf(moved, sizeof(moved), "%u fragment%s moved to ", act->moved_count,
+			 act->moved_count == 1 ? "" : "s");
+	else if (act->moved_count > 0)
+		snprintf(moved, sizeof(moved), "%u fragment%s waiting, ", act->moved_count,
+			 act->moved_count == 1 ? "" : "s");
+	if (good > 0)
+		mrcd_warn("rail %s to %s: %s, %s%u other path%s%s", path->rail->conf->name,
+			  peer->name, why, moved, good, good == 1 ? "" : "s", held_back);
+	else
+		mrcd_warn("rail %s to %s: %s, %sno good path is left%s", path->rail->conf->name,
+			  peer->name, why, moved, held_back);
+}
+
+static void mrcd_peer_log_good(struct mrcd_peer *peer, const struct mrc_act_path *act,
+			       const char *held_back)
+{
+	struct mrcd_peer_path *path = &peer->paths[act->index];
+	uint8_t good = mrcd_peer_paths_good(peer);
+	char span[24];
+
+	if (path->left_ns != 0)
+		mrcd_notice("rail %s to %s: in service again after %s, %u of %u paths good%s",
+			    path->rail->conf->name, peer->name,
+			    mrcd_peer_span(peer->worker->now_ns - path->left_ns, span), good,
+			    peer->path_count, held_back);
+	else
+		mrcd_notice("rail %s to %s: in service, %u of %u paths good%s",
+			    path->rail->conf->name, peer->name, good, peer->path_count, held_back);
+}
+
+static void mrcd_peer_on_path_state(struct mrcd_peer *peer, const struct mrc_act_path *act)
+{
+	struct mrcd_peer_path *path = &peer->paths[act->index];
+	bool was_good = act->state_old == MRC_PATH_GOOD, is_good = act->state == MRC_PATH_GOOD;
+	uint64_t suppressed;
+	char held_back[64];
+
+	/* The loop's only path comes with the daemon and goes with it: nothing to tell. */
+	if (peer->conf == NULL)
+		return;
+	if (!was_good && !is_good && act->state != MRC_PATH_DENIED &&
+	    act->state_old != MRC_PATH_DENIED) {
+		mrcd_debug("rail %s to %s: %s, was %s (%s), epoch %u", path->rail->conf->name,
+			   peer->name, mrc_path_state_name(act->state),
+			   mrc_path_state_name(act->state_old), mrc_path_reason_name(act->reason),
+			   act->path_epoch);
+		return;
+	}
+	if (mrcd_log_allowed(&path->state_limit, peer->worker->now_ns, &suppressed)) {
+		mrcd_peer_held_back(suppressed, held_back);
+		if (is_good)
+			mrcd_peer_log_good(peer, act, held_back);
+		else if (act->state == MRC_PATH_DENIED)
+			mrcd_notice("rail %s to %s: drained, carries nothing more, %u other paths "
+				    "good%s",
+				    path->rail->conf->name, peer->name, mrcd_peer_paths_good(peer),
+				    held_back);
+		else if (was_good)
+			mrcd_peer_log_bad(peer, act, held_back);
+		else
+			mrcd_notice("rail %s to %s: no longer drained, connecting%s",
+				    path->rail->conf->name, peer->name, held_back);
+	}
+	if (is_good)
+		path->left_ns = 0;
+	else if (was_good)
+		path->left_ns = peer->worker->now_ns;
+}
+
+static void mrcd_peer_on_conn_reset(struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+
+	mrc_conn_info(peer->conn, &info);
+	if (info.resets == 0)
+		mrcd_debug("peer %s: connection epoch %u begins", peer->name, info.epoch);
+	else
+		mrcd_warn("peer %s: its daemon restarted or forgot us; connection epoch %u begins, "
+			  "what was in flight ends with an unknown outcome",
+			  peer->name, info.epoch);
+}
+
+static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *act)
+{
+	struct mrcd_rail *rail;
+
+	switch (act->kind) {
+	case MRC_ACT_POST:
+		mrcd_peer_post(peer, &act->post);
+		break;
+	case MRC_ACT_CONNECT:
+		rail = peer->paths[act->path.index].rail;
+		rail->ops->connect(rail, peer, act->path.index);
+		break;
+	case MRC_ACT_FENCE:
+		mrcd_peer_fence(peer, act->path.index, act->path.path_epoch);
+		break;
+	case MRC_ACT_STRIP:
+		mrcd_peer_strip(peer, act->path.index, act->path.path_epoch);
+		break;
+	case MRC_ACT_CARRIER_ASK:
+		mrcd_peer_ask_carrier(peer, act->path.index);
+		break;
+	case MRC_ACT_PATH_STATE:
+		mrcd_peer_on_path_state(peer, &act->path);
+		break;
+	case MRC_ACT_CONN_RESET:
+		mrcd_peer_on_conn_reset(peer);
+		break;
+	case MRC_ACT_HOLD_FREE:
+		break; /* tcp places payload as it reads and holds nothing back */
+	case MRC_ACT_CH_INCOMING:
+	case MRC_ACT_CH_UP:
+	case MRC_ACT_CH_DOWN:
+	case MRC_ACT_CH_ROOM:
+	case MRC_ACT_CH_FREE:
+	case MRC_ACT_LANDING_WANT:
+	case MRC_ACT_LANDING_FREE:
+	case MRC_ACT_DELIVER:
+	case MRC_ACT_GAP:
+	case MRC_ACT_DONE:
+	case MRC_ACT_COPY:
+		mrcd_client_side_perform(peer->worker->clients, peer, act);
+		break;
+	}
+}
+
+/* A link may die in its flush; whatever happens there, the next one is looked up anew. */
+static void mrcd_peer_flush(struct mrcd_peer *peer)
+{
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		struct mrcd_link *link = peer->paths[i].link;
+
+		if (link == NULL || !link->is_dirty)
+			continue;
+		link->is_dirty = false;
+		link->rail->ops->flush(link);
+	}
+}
+
+static void mrcd_peer_log_connected(struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+
+	mrc_conn_info(peer->conn, &info);
+	if (peer->conf == NULL || peer->is_connected == (info.paths_good > 0))
+		return;
+	peer->is_connected = info.paths_good > 0;
+	mrcd_debug("peer %s: %s, %u channels", peer->name,
+		   peer->is_connected ? "connected" : "out of reach", info.channel_count);
+}
+
+void mrcd_peer_pump(struct mrcd_peer *peer)
+{
+	struct mrc_action act;
+
+	if (peer->is_stopped)
+		return;
+	/* Performing an action can lead back here (a link dies in its flush, the loop rail hands
+	 * frames over at once). The outer call then goes round once more. */
+	if (peer->is_pumping) {
+		peer->is_pump_wanted = true;
+		return;
+	}
+	peer->is_pumping = true;
+	do {
+		peer->is_pump_wanted = false;
+		while (mrc_conn_next_action(peer->conn, &act, peer->worker->now_ns))
+			mrcd_peer_perform(peer, &act);
+		mrcd_peer_flush(peer);
+	} while (peer->is_pump_wanted);
+	if (peer->worker->clients != NULL)
+		mrcd_client_side_flush(peer->worker->clients);
+	peer->is_pumping = false;
+	mrcd_peer_log_connected(peer);
+	mrcd_peer_arm(peer);
+}
+
+/* ---- calls from a kind of rail ---- */
+
+/* Are these two texts the same numeric address? *is_numeric_out: is the first one numeric at all? */
+static bool mrcd_peer_same_address(const char *a, const char *b, bool *is_numeric_out)
+{
+	struct in6_addr a6, b6;
+	struct in_addr a4, b4;
+
+	*is_numeric_out = true;
+	if (inet_pton(AF_INET, a, &a4) == 1)
+		return inet_pton(AF_INET, b, &b4) == 1 && a4.s_addr == b4.s_addr;
+	if (inet_pton(AF_INET6, a, &a6) == 1)
+		return inet_pton(AF_INET6, b, &b6) == 1 && memcmp(&a6, &b6, sizeof(a6)) == 0;
+	*is_numeric_out = false;
+	return strcmp(a, b) == 0;
+}
+
+/*
+ * Which of this peer's paths comes in over `rail` from `source`? Addresses
+ * decide, since the two hosts may list their paths in different orders; the
+ * initiator's number helps only among paths that look alike. A path whose
+ * address is a name matches when no numeric one does.
+ */
+static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_rail *rail,
+				const char *source, uint16_t path_id, uint8_t *index_out,
+				const char **why_out)
+{
+	int numeric = -1, numeric_count = 0, named = -1, named_count = 0;
+	bool is_numeric, is_rail_listed = false;
+
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail != rail)
+			continue;
+		is_rail_listed = true;
+		if (mrcd_peer_same_address(peer->conf->paths[i].address, source, &is_numeric)) {
+			numeric_count++;
+			if (numeric < 0 || i == path_id)
+				numeric = i;
+		} else if (!is_numeric) {
+			named_count++;
+			if (named < 0 || i == path_id)
+				named = i;
+		}
+	}
+	if (numeric < 0) {
+		numeric = named;
+		numeric_count = named_count;
+	}
+	if (numeric < 0) {
+		*why_out = is_rail_listed ? "no path of this host and rail has that address"
+					  : "no path of this host is listed for this rail";
+		return -ENOENT;
+	}
+	if (numeric_count > 1 && numeric != path_id) {
+		*why_out = "several paths of this host look alike and the two hosts list them in "
+			   "different orders";
+		return -ENOENT;
+	}
+	*index_out = (uint8_t)numeric;
+	return 0;
+}
+
+struct mrcd_peer *mrcd_peer_match(struct mrcd_rail *rail, const struct mrc_hello *hello,
+				  const char *source, uint8_t *path_index_out, const char **why_out)
+{
+	struct mrcd_worker *worker = rail->worker;
+
+	if (strcmp(hello->to_host, worker->conf->host) != 0) {
+		*why_out = "looking for another host";
+		return NULL;
+	}
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		struct mrcd_peer *peer = worker->peers[i];
+
+		if (strcmp(peer->name, hello->host) != 0)
+			continue;
+		if (mrc_conn_is_initiator(peer->conn)) {
+			*why_out = "between these two hosts this one opens the connections";
+			return NULL;
+		}
+		if (mrcd_peer_match_path(peer, rail, source, hello->path_id, path_index_out,
+					 why_out) < 0)
+			return NULL;
+		return peer;
+	}
+	*why_out = "unknown host";
+	return NULL;
+}
+
+struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer)
+{
+	return peer->conn;
+}
+
+const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index,
+				   uint16_t *port_out)
+{
+	MRC_ASSERT(path_index < peer->path_count);
+	if (peer->conf == NULL) {
+		*port_out = 0;
+		return "";
+	}
+	*port_out = peer->conf->paths[path_index].port;
+	return peer->conf->paths[path_index].address;
+}
+
+const char *mrcd_peer_name(const struct mrcd_peer *peer)
+{
+	return peer->name;
+}
+
+const struct mrcd_key *mrcd_peer_keys(const struct mrcd_peer *peer, uint32_t *count_out)
+{
+	*count_out = peer->conf != NULL ? peer->conf->key_count : 0;
+	return peer->conf != NULL ? peer->conf->keys : NULL;
+}
+
+int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_t path_id,
+		    uint64_t peer_boot_id, bool is_direct_capable)
+{
+	struct mrcd_peer *peer = link->peer;
+	struct mrcd_peer_path *path = &peer->paths[link->path_index];
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_PATH_UP,
+		.path = {.index = link->path_index,
+			 .is_direct_capable = is_direct_capable,
+			 .path_epoch = auth->path_epoch,
+			 .conn_epoch = auth->conn_epoch,
+			 .path_id = path_id,
+			 .peer_boot_id = peer_boot_id},
+	};
+	int r;
+
+	MRC_ASSERT(link->path_index < peer->path_count);
+	MRC_ASSERT(path->rail == link->rail);
+	if (peer->is_stopped)
+		return -ESTALE;
+	r = mrc_conn_join(peer->conn, link->path_index, auth, peer_boot_id);
+	if (r < 0)
+		return r;
+	if (path->link != NULL)
+		mrcd_peer_fence_link(path);
+	link->conn_epoch = auth->conn_epoch;
+	link->path_epoch = auth->path_epoch;
+	link->is_dirty = false;
+	r = mrcd_peer_handle(peer, &ev);
+	mrcd_peer_pump_soon(peer);
+	if (r < 0)
+		return -ESTALE;
+	path->link = link;
+	path->heard_ns = peer->worker->now_ns;
+	return 0;
+}
+
+void mrcd_peer_on_connect_failed(struct mrcd_peer *peer, uint8_t path_index, const char *why)
+{
+	struct mrcd_peer_path *path = &peer->paths[path_index];
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_PATH_FAILED,
+		.path = {.index = path_index, .reason = MRC_REASON_CONNECT},
+	};
+	uint64_t suppressed;
+	uint16_t port;
+	const char *address = mrcd_peer_path_address(peer, path_index, &port);
+
+	if (peer->is_stopped)
+		return;
+	if (mrcd_log_allowed(&path->connect_limit, peer->worker->now_ns, &suppressed)) {
+		if (suppressed > 0)
+			mrcd_info("rail %s to %s: cannot connect to %s port %u: %s; %llu attempts "
+				  "since this was last said, trying on",
+				  path->rail->conf->name, peer->name, address, port, why,
+				  (unsigned long long)suppressed + 1);
+		else
+			mrcd_info("rail %s to %s: cannot connect to %s port %u: %s; trying on",
+				  path->rail->conf->name, peer->name, address, port, why);
+	}
+	mrcd_peer_handle(peer, &ev);
+	mrcd_peer_pump_soon(peer);
+}
+
+int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, const uint8_t *body,
+		       bool is_body_good, bool is_placed, uint64_t hold)
+{
+	struct mrcd_peer *peer = link->peer;
+	struct mrcd_peer_path *path = &peer->paths[link->path_index];
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_ARRIVED,
+		.arrived = {.index = link->path_index,
+			    .is_body_good = is_body_good,
+			    .is_placed = is_placed,
+			    .path_epoch = link->path_epoch,
+			    .hdr = hdr,
+			    .body = body,
+			    .hold = hold},
+	};
+
+	/* Of a link being fenced nothing is taken in any more. */
+	if (path->link != link)
+		return 0;
+	path->heard_ns = peer->worker->now_ns;
+	if (peer->is_pumping)
+		peer->is_pump_wanted = true;
+	return mrcd_peer_handle(peer, &ev) == -EPROTO ? -EPROTO : 0;
+}
+
+void mrcd_link_on_sent(struct mrcd_link *link, uint64_t count)
+{
+	struct mrcd_peer *peer = link->peer;
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_SENT,
+		.path = {.index = link->path_index, .path_epoch = link->path_epoch, .count = count},
+	};
+
+	if (peer->is_pumping)
+		peer->is_pump_wanted = true;
+	mrcd_peer_handle(peer, &ev);
+}
+
+void mrcd_link_on_down(struct mrcd_link *link, enum mrc_path_reason reason, const char *why)
+{
+	struct mrcd_peer *peer = link->peer;
+	struct mrcd_peer_path *path = &peer->paths[link->path_index];
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_PATH_DOWN,
+		.path = {.index = link->path_index,
+			 .path_epoch = link->path_epoch,
+			 .reason = reason},
+	};
+
+	if (path->link == link)
+		path->link = NULL;
+	if (path->fencing_epoch == link->path_epoch)
+		path->fencing_epoch = 0;
+	if (peer->conf != NULL)
+		mrcd_debug("rail %s to %s: link of epoch %u is down: %s", path->rail->conf->name,
+			   peer->name, link->path_epoch, why);
+	/* The engine never calls out, so it can be told in the middle of a pump; and from here on
+	 * no pointer to the link is left with us. */
+	mrcd_peer_handle(peer, &ev);
+	mrcd_peer_pump(peer);
+}
+
+void mrcd_link_on_fenced(struct mrcd_link *link)
+{
+	struct mrcd_peer *peer = link->peer;
+	struct mrcd_peer_path *path = &peer->paths[link->path_index];
+
+	if (path->link == link)
+		path->link = NULL;
+	if (path->fencing_epoch == link->path_epoch)
+		path->fencing_epoch = 0;
+	mrcd_peer_answer(peer, MRC_EV_FENCED, link->path_index, link->path_epoch);
+	mrcd_peer_pump_soon(peer);
+}
+
+/* ---- rails ---- */
+
+void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
+{
+	struct mrcd_worker *worker = rail->worker;
+	struct mrc_event_in ev = {.kind = MRC_EV_CARRIER, .path = {.is_up = is_up}};
+
+	if (rail->is_carrier_up != is_up) {
+		rail->is_carrier_up = is_up;
+		if (!is_up)
+			rail->carrier_losses++;
+		if (is_up)
+			mrcd_info("rail %s (%s): carrier is back", rail->conf->name,
+				  rail->conf->interface);
+		else
+			mrcd_warn("rail %s (%s): carrier lost", rail->conf->name,
+				  rail->conf->interface);
+	}
+	/* All engines first, then the pumps: a pump may ask for carriers itself. */
+	for (uint32_t p = 0; p < worker->peer_count; p++) {
+		for (uint8_t i = 0; i < worker->peers[p]->path_count; i++) {
+			if (worker->peers[p]->paths[i].rail != rail)
+				continue;
+			ev.path.index = i;
+			mrcd_peer_handle(worker->peers[p], &ev);
+		}
+	}
+	for (uint32_t p = 0; p < worker->peer_count; p++)
+		mrcd_peer_pump(worker->peers[p]);
+}
+
+void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied)
+{
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail == &peer->worker->rails[rail_index])
+			mrcd_peer_answer(peer, is_denied ? MRC_EV_DENY : MRC_EV_ALLOW, i, 0);
+	}
+	mrcd_peer_pump(peer);
+}
+
+uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index, uint32_t *good_out)
+{
+	struct mrc_path_info info;
+	uint32_t count = 0, good = 0;
+
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail != &peer->worker->rails[rail_index])
+			continue;
+		count++;
+		mrc_conn_path_info(peer->conn, i, &info);
+		if (info.state == MRC_PATH_GOOD)
+			good++;
+	}
+	*good_out = good;
+	return count;
+}
+
+bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index)
+{
+	uint32_t good;
+
+	mrcd_peer_rail_paths(peer, rail_index, &good);
+	return good > 0 && good == mrcd_peer_paths_good(peer);
+}
+
+/* ---- looking in ---- */
+
+static const char *mrcd_peer_state_name(const struct mrc_conn_info *info)
+{
+	if (info->is_peer_silent)
+		return "silent";
+	return info->paths_good > 0 ? "connected" : "connecting";
+}
+
+json_t *mrcd_peer_json(const struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+	char boot_id[24];
+
+	mrc_conn_info(peer->conn, &info);
+	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)info.peer_boot_id);
+	return json_pack("{s:s s:s s:I s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "name",
+			 peer->name, "state", mrcd_peer_state_name(&info), "epoch",
+			 (json_int_t)info.epoch, "boot_id", boot_id, "paths",
+			 (json_int_t)info.path_count, "paths_good", (json_int_t)info.paths_good,
+			 "channels", (json_int_t)info.channel_count, "resets",
+			 (json_int_t)info.resets, "messages_sent", (json_int_t)info.messages_sent,
+			 "messages_delivered", (json_int_t)info.messages_delivered,
+			 "messages_failed", (json_int_t)info.messages_failed, "duplicates",
+			 (json_int_t)info.duplicates, "protocol_errors",
+			 (json_int_t)info.protocol_errors);
+}
+
+static void mrcd_peer_set(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
+{
+	uint64_t now_ns = peer->worker->now_ns;
+	struct mrc_path_info info;
+	char address[300];
+	uint16_t port;
+	const char *host = mrcd_peer_path_address(peer, index, &port);
+	json_t *path;
+
+	mrc_conn_path_info(peer->conn, index, &info);
+	snprintf(address, sizeof(address), strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+		 port);
+	path = json_pack("{s:s s:i s:s s:s s:s s:s s:b s:b s:b}", "peer", peer->name, "index",
+			 (int)index, "rail", peer->paths[index].rail->conf->name, "address",
+			 address, "state", mrc_path_state_name(info.state), "reason",
+			 mrc_path_reason_name(info.reason), "connected", (int)info.is_connected,
+			 "carrier", (int)info.is_carrier_up, "degraded", (int)info.is_degraded);
+	if (path == NULL)
+		return NULL;
+	mrcd_peer_set(path, "epoch", info.epoch);
+	mrcd_peer_set(path, "rtt_ns", info.rtt_ns);
+	mrcd_peer_set(path, "rtt_ns_min", info.rtt_ns_min);
+	mrcd_peer_set(path, "rate_bytes_per_s", info.rate_bytes_per_s);
+	mrcd_peer_set(path, "window_bytes", info.window_bytes);
+	mrcd_peer_set(path, "bytes_in_flight", info.bytes_in_flight);
+	mrcd_peer_set(path, "frames_in_flight", info.frames_in_flight);
+	mrcd_peer_set(path, "frames_sent", info.frames_sent);
+	mrcd_peer_set(path, "frames_received", info.frames_received);
+	mrcd_peer_set(path, "bytes_sent", info.bytes_sent);
+	mrcd_peer_set(path, "bytes_received", info.bytes_received);
+	mrcd_peer_set(path, "frames_resent", info.frames_resent);
+	mrcd_peer_set(path, "suspicions", info.suspicions);
+	mrcd_peer_set(path, "suspicions_false", info.suspicions_false);
+	mrcd_peer_set(path, "body_errors", info.body_errors);
+	mrcd_peer_set(path, "header_errors", info.header_errors);
+	mrcd_peer_set(path, "good_count", info.good_count);
+	mrcd_peer_set(path, "bad_count", info.bad_count);
+	mrcd_peer_set(path, "state_age_ns",
+		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
+	return path;
+}
+
+json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer)
+{
+	json_t *paths = json_array();
+
+	for (uint8_t i = 0; i < peer->path_count; i++)
+		json_array_append_new(paths, mrcd_peer_path_json(peer, i));
+	return paths;
+}
+
+json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer)
+{
+	json_t *channels = json_array();
+	struct mrc_channel_info info;
+	uint32_t iter = 0;
+
+	while (mrc_conn_channel_info(peer->conn, &iter, &info)) {
+		json_t *channel = json_pack("{s:s s:I s:s s:s s:b s:b}", "peer", peer->name, "id",
+					    (json_int_t)info.id, "service",
+					    info.service != NULL ? info.service : "", "state",
+					    info.state, "unordered", (int)info.is_unordered,
+					    "opener", (int)info.is_opener);
+
+		if (channel == NULL)
+			continue;
+		mrcd_peer_set(channel, "sent", info.sent);
+		mrcd_peer_set(channel, "settled", info.sent_settled);
+		mrcd_peer_set(channel, "delivered", info.delivered);
+		mrcd_peer_set(channel, "released", info.released);
+		mrcd_peer_set(channel, "bytes_sent", info.bytes_sent);
+		mrcd_peer_set(channel, "bytes_delivered", info.bytes_delivered);
+		mrcd_peer_set(channel, "sends_queued", info.sends_queued);
+		if (peer->worker->clients != NULL)
+			mrcd_client_side_describe(peer->worker->clients, info.cookie, channel);
+		json_array_append_new(channels, channel);
+	}
+	return channels;
+}

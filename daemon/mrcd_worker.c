@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mrcd_auth.h"
+#include "mrcd_carrier.h"
+#include "mrcd_client.h"
+#include "mrcd_control.h"
+#include "mrcd_log.h"
+#include "mrcd_peer.h"
+
+/* libevent gives an event the middle one of the priorities unless told otherwise. */
+#define MRCD_WORKER_PRIORITIES 3
+
+static const struct mrcd_conf_rail mrcd_worker_loop_conf = {.name = "loop"};
+
+uint64_t mrcd_worker_now(struct mrcd_worker *worker)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	worker->now_ns = (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
+	return worker->now_ns;
+}
+
+/*
+ * PRECISE_TIMER: a path is suspected after a millisecond, and libevent's usual
+ * clock and epoll's timeout are no finer than that. NO_CACHE_TIME: a timer set
+ * at the end of a long turn must not be counted from the turn's beginning.
+ */
+static struct event_base *mrcd_worker_base_new(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	if (config == NULL)
+		return NULL;
+	event_config_set_flag(config,
+			      EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NO_CACHE_TIME);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	if (base != NULL && event_base_priority_init(base, MRCD_WORKER_PRIORITIES) < 0) {
+		event_base_free(base);
+		return NULL;
+	}
+	return base;
+}
+
+static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_conf_rail *conf)
+{
+	struct mrcd_rail *rail = &worker->rails[worker->rail_count];
+
+	switch (conf->type) {
+	case MRCD_RAIL_TCP:
+	case MRCD_RAIL_AUTO: /* until there are verbs rails */
+		rail->ops = &mrcd_rail_tcp_ops;
+		break;
+	case MRCD_RAIL_VERBS:
+		mrcd_err("rail %s: type verbs is not in this build; allowed: tcp, auto",
+			 conf->name);
+		return -ENOTSUP;
+	}
+	rail->conf = conf;
+	rail->worker = worker;
+	rail->index = worker->rail_count++;
+	rail->is_draining = conf->is_drained;
+	return 0;
+}
+
+static int mrcd_worker_add_peers(struct mrcd_worker *worker)
+{
+	const struct mrcd_conf *conf = worker->conf;
+
+	worker->peers = calloc(conf->peer_count + 1, sizeof(struct mrcd_peer *));
+	if (worker->peers == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < conf->peer_count; i++) {
+		int r = mrcd_peer_new(worker, &conf->peers[i], conf->peers[i].name, conf->host,
+				      &worker->peers[i]);
+
+		if (r < 0) {
+			mrcd_err("peer %s: cannot be set up: %s", conf->peers[i].name,
+				 strerror(-r));
+			return r;
+		}
+		worker->peer_count++;
+	}
+	return 0;
+}
+
+/* One conn whose two ends are both ours joins the clients of this host. */
+static int mrcd_worker_add_loop(struct mrcd_worker *worker)
+{
+	struct mrcd_rail *rail = &worker->loop_rail;
+	char names[2][MRC_NAME_MAX + 1];
+	int r;
+
+	rail->ops = &mrcd_rail_loop_ops;
+	rail->conf = &mrcd_worker_loop_conf;
+	rail->worker = worker;
+	rail->index = MRCD_RAILS_MAX;
+	rail->is_carrier_up = true;
+	for (int i = 0; i < 2; i++)
+		snprintf(names[i], sizeof(names[i]), "%.*s.%d", (int)MRC_NAME_MAX - 2,
+			 worker->conf->host, i);
+	for (int i = 0; i < 2; i++) {
+		r = mrcd_peer_new(worker, NULL, names[1 - i], names[i], &worker->loop_ends[i]);
+		if (r < 0) {
+			mrcd_err("the connection to this host itself cannot be set up: %s",
+				 strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_out)
+{
+	struct mrcd_worker *worker = calloc(1, sizeof(*worker));
+	int r = -ENOMEM;
+
+	if (worker == NULL)
+		return -ENOMEM;
+	MRC_ASSERT(conf->rail_count <= MRCD_RAILS_MAX);
+	worker->conf = conf;
+	worker->start_ns = mrcd_worker_now(worker);
+	while (worker->boot_id == 0)
+		mrcd_auth_random(&worker->boot_id, sizeof(worker->boot_id));
+	worker->base = mrcd_worker_base_new();
+	if (worker->base == NULL) {
+		mrcd_err("cannot make an event loop");
+		goto err_free_worker;
+	}
+	for (uint32_t i = 0; i < conf->rail_count; i++) {
+		r = mrcd_worker_add_rail(worker, &conf->rails[i]);
+		if (r < 0)
+			goto err_free_worker;
+	}
+	r = mrcd_worker_add_peers(worker);
+	if (r == 0)
+		r = mrcd_worker_add_loop(worker);
+	if (r < 0)
+		goto err_free_worker;
+	*worker_out = worker;
+	return 0;
+
+err_free_worker:
+	mrcd_worker_free(worker);
+	return r;
+}
+
+static int mrcd_worker_open_rail(struct mrcd_rail *rail)
+{
+	int r = rail->ops->open(rail);
+
+	if (r < 0) {
+		mrcd_err(
+			"rail %s (%s): cannot be opened: %s", rail->conf->name,
+			rail->conf->interface[0] != '\0' ? rail->conf->interface : rail->conf->address,
+			strerror(-r));
+		return r;
+	}
+	rail->is_carrier_up = rail->ops->has_carrier(rail);
+	if (!rail->is_carrier_up)
+		mrcd_warn("rail %s (%s): no carrier; waiting for it", rail->conf->name,
+			  rail->conf->interface);
+	if (rail->is_draining)
+		mrcd_notice("rail %s: starts drained, as configured", rail->conf->name);
+	return 0;
+}
+
+int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
+{
+	int r;
+
+	/* Rails first: a client's connect must not meet a half-built daemon. */
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		r = mrcd_worker_open_rail(&worker->rails[i]);
+		if (r < 0)
+			goto err_close_fd;
+		worker->rails_open++;
+	}
+	r = worker->loop_rail.ops->open(&worker->loop_rail);
+	if (r < 0) {
+		mrcd_err("the rail to this host itself cannot be opened: %s", strerror(-r));
+		goto err_close_fd;
+	}
+	worker->is_loop_open = true;
+	r = mrcd_carrier_new(worker, &worker->carrier);
+	if (r < 0) {
+		mrcd_err("cannot listen to carrier events of the kernel: %s", strerror(-r));
+		goto err_close_fd;
+	}
+	r = mrcd_client_side_new(worker, client_fd, &worker->clients);
+	if (r < 0) {
+		mrcd_err("cannot offer the client socket in %s: %s", worker->conf->runtime_dir,
+			 strerror(-r));
+		return r;
+	}
+	r = mrcd_control_new(worker, &worker->control);
+	if (r < 0) {
+		mrcd_err("cannot offer the control socket in %s: %s", worker->conf->runtime_dir,
+			 strerror(-r));
+		return r;
+	}
+	mrcd_worker_now(worker);
+	for (int i = 0; i < 2; i++)
+		mrcd_peer_start(worker->loop_ends[i]);
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_peer_start(worker->peers[i]);
+	return 0;
+
+err_close_fd:
+	if (client_fd >= 0)
+		close(client_fd);
+	return r;
+}
+
+/*
+ * Peers stop first, so that nothing is pumped while the rest goes; the client
+ * side may still name its channels to them. Links and handshakes point to
+ * peers, so the rails close before the peers are freed.
+ */
+void mrcd_worker_free(struct mrcd_worker *worker)
+{
+	if (worker == NULL)
+		return;
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_peer_stop(worker->peers[i]);
+	for (int i = 0; i < 2; i++) {
+		if (worker->loop_ends[i] != NULL)
+			mrcd_peer_stop(worker->loop_ends[i]);
+	}
+	mrcd_control_free(worker->control);
+	worker->control = NULL;
+	mrcd_client_side_free(worker->clients);
+	worker->clients = NULL;
+	mrcd_carrier_free(worker->carrier);
+	worker->carrier = NULL;
+	for (uint32_t i = 0; i < worker->rails_open; i++)
+		worker->rails[i].ops->close(&worker->rails[i]);
+	if (worker->is_loop_open)
+		worker->loop_rail.ops->close(&worker->loop_rail);
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_peer_free(worker->peers[i]);
+	for (int i = 0; i < 2; i++)
+		mrcd_peer_free(worker->loop_ends[i]);
+	free(worker->peers);
+	if (worker->base != NULL)
+		event_base_free(worker->base);
+	free(worker);
+}
+
+struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name)
+{
+	if (strcmp(name, worker->conf->host) == 0 || strcmp(name, "localhost") == 0)
+		return worker->loop_ends[0];
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		if (strcmp(name, mrcd_peer_name(worker->peers[i])) == 0)
+			return worker->peers[i];
+	}
+	return NULL;
+}
+
+struct mrcd_rail *mrcd_worker_rail(struct mrcd_worker *worker, const char *name)
+{
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (strcmp(name, worker->rails[i].conf->name) == 0)
+			return &worker->rails[i];
+	}
+	return NULL;
+}
+
+void mrcd_worker_summarize(const struct mrcd_worker *worker,
+			   struct mrcd_worker_summary *summary_out)
+{
+	struct mrc_conn_info info;
+
+	*summary_out = (struct mrcd_worker_summary){
+		.rails = worker->rail_count,
+		.peers = worker->peer_count,
+	};
+	for (uint32_t i = 0; i < worker->rail_count; i++)
+		summary_out->rails_up +=
+			worker->rails[i].is_carrier_up && !worker->rails[i].is_draining;
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		mrc_conn_info(mrcd_peer_conn(worker->peers[i]), &info);
+		summary_out->peers_connected += info.paths_good > 0 && !info.is_peer_silent;
+		summary_out->channels += info.channel_count;
+	}
+	mrc_conn_info(mrcd_peer_conn(worker->loop_ends[0]), &info);
+	summary_out->channels += info.channel_count;
+	if (worker->clients != NULL)
+		summary_out->clients = mrcd_client_side_count(worker->clients);
+}
+
+const char *mrcd_worker_summary_text(const struct mrcd_worker_summary *s, char *text,
+				     size_t text_bytes)
+{
+	snprintf(text, text_bytes,
+		 "%u of %u rail%s up, %u of %u peer%s connected, %u client%s, %u channel%s",
+		 s->rails_up, s->rails, s->rails == 1 ? "" : "s", s->peers_connected, s->peers,
+		 s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s", s->channels,
+		 s->channels == 1 ? "" : "s");
+	return text;
+}
