@@ -1,0 +1,486 @@
+# shellcheck shell=bash
+#
+# lab.sh - hosts in network namespaces, joined by rails; to be sourced
+#
+#	. tests/lab/lab.sh
+#	lab_up 2 4 1gbit              # hosts a and b, rails r0 to r3 of 1 Gb/s
+#	lab_mrcd a; lab_mrcd b        # a daemon on each, configured for all rails
+#	lab_cut 1 b                   # pull the cable of rail 1 at b; a sees its carrier go
+#	lab_heal 1
+#
+# Two hosts are joined by one veth pair per rail. With three and more, each
+# rail is a bridge in a namespace of its own, like a switch. The two ends of a
+# pair get different interface indexes: with equal ones the kernel reports
+# further losses of carrier up to a second late.
+#
+# Names carry a random id, so copies of a lab run side by side. Everything is
+# undone when the shell ends, however it ends; what a killed shell (SIGKILL)
+# left is swept by the next lab_up. Only processes started here are ended.
+#
+# Files: $LAB_DIR/{log,host}/..., removed at the end, or kept and named when
+# the script failed. Ownership: the shell that called lab_up owns the lab.
+
+# shellcheck disable=SC2030,SC2031 # the sweep works on another lab in a subshell, on purpose
+LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${MRC_BUILD:=$LAB_TOP/build}"
+: "${MRCD:=$MRC_BUILD/daemon/mrcd}"
+: "${MRCCTL:=$MRC_BUILD/tools/mrcctl}"
+: "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
+: "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
+: "${LAB_MTU:=1500}"
+
+LAB_DIR=
+LAB_ID=
+LAB_HOSTS=()
+LAB_RAILS=0
+LAB_RATE=
+
+lab_say() { printf '%s\n' "$*" >&2; }
+
+# Not a failure of what is tested: exit 77 is "skipped" to ctest.
+lab_skip() {
+	lab_say "skipped: $*"
+	exit 77
+}
+
+lab_fail() {
+	lab_say "FAILED: $*"
+	exit 1
+}
+
+lab_now_ms() { printf '%s' "$((${EPOCHREALTIME/[.,]/} / 1000))"; }
+
+# ---- up and down ----
+
+lab_namespace() { printf 'mrc-%s-%s' "$LAB_ID" "$1"; }
+
+# pid -> the time it was started, which tells it from a later process of the same number
+lab_pid_started() {
+	local stat
+	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	stat=${stat##*) }
+	# shellcheck disable=SC2086 # split on purpose
+	set -- $stat
+	# a zombie has ended
+	[ "$1" != Z ] || return 1
+	printf '%s' "${20}"
+}
+
+lab_needs() {
+	local tool missing=()
+	[ "$(id -u)" = 0 ] || lab_skip "the lab makes network namespaces, which takes root"
+	for tool in ip tc nft jq; do
+		command -v "$tool" >/dev/null || missing+=("$tool")
+	done
+	[ ${#missing[@]} = 0 ] || lab_skip "not installed: ${missing[*]} (tests/lab/deps installs them)"
+	ip netns add "mrc-probe-$$" 2>/dev/null || lab_skip "this kernel or container lets nobody make network namespaces"
+	ip netns del "mrc-probe-$$"
+}
+
+# Undo what labs left whose shell was killed before it could.
+lab_sweep() {
+	local dir pid started
+	for dir in "${TMPDIR:-/tmp}"/mrc-lab.*/; do
+		[ -f "$dir/owner" ] || continue
+		read -r pid started <"$dir/owner" || continue
+		[ "$(lab_pid_started "$pid")" = "$started" ] && continue
+		(
+			# shellcheck source=/dev/null
+			. "$dir/state"
+			LAB_DIR=${dir%/}
+			lab_undo
+			rm -rf "$LAB_DIR"
+		)
+	done
+}
+
+lab_letter() {
+	local letters=abcdefghijklmnopqrstuvw
+	printf '%s' "${letters:$1:1}"
+}
+
+lab_save() {
+	{
+		declare -p LAB_ID LAB_RAILS LAB_RATE LAB_MTU
+		declare -p LAB_HOSTS
+	} >"$LAB_DIR/state"
+}
+
+# lab_up HOSTS RAILS [RATE]: RATE as tc writes it (1gbit); none: as fast as the machine
+lab_up() {
+	local host_count=$1 rail host index=0
+	LAB_RAILS=$2
+	LAB_RATE=${3:-}
+	lab_needs
+	lab_sweep
+	LAB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/mrc-lab.XXXXXX")
+	LAB_ID=${LAB_DIR##*.}
+	mkdir "$LAB_DIR/log" "$LAB_DIR/host"
+	: >"$LAB_DIR/pids"
+	LAB_HOSTS=()
+	for ((index = 0; index < host_count; index++)); do
+		LAB_HOSTS+=("$(lab_letter "$index")")
+	done
+	lab_save
+	if [ -z "${LAB_DETACHED:-}" ]; then
+		printf '%s %s\n' "$BASHPID" "$(lab_pid_started "$BASHPID")" >"$LAB_DIR/owner"
+		trap lab_on_exit EXIT
+		trap 'exit 129' HUP
+		trap 'exit 130' INT
+		trap 'exit 143' TERM
+	fi
+
+	for host in "${LAB_HOSTS[@]}"; do
+		ip netns add "$(lab_namespace "$host")"
+		ip -n "$(lab_namespace "$host")" link set lo up
+		# what a user's Debian has
+		lab_allow_cubic
+		lab_sysctl "$host" net.ipv4.tcp_congestion_control cubic
+		# answer for an address only on its own rail, as separate switches would have it
+		lab_sysctl "$host" net.ipv4.conf.all.arp_ignore 1
+		lab_sysctl "$host" net.ipv4.conf.all.arp_announce 2
+		lab_sysctl "$host" net.ipv4.conf.all.rp_filter 0
+		mkdir -p "$LAB_DIR/host/$host"
+	done
+	[ "$host_count" -le 2 ] || ip netns add "$(lab_namespace switch)"
+	for ((rail = 0; rail < LAB_RAILS; rail++)); do
+		lab_rail_make "$rail"
+	done
+}
+
+lab_sysctl() {
+	ip netns exec "$(lab_namespace "$1")" sysctl -q -w "$2=$3" 2>/dev/null ||
+		lab_say "note: $2=$3 cannot be set here"
+}
+
+# A namespace may only choose what the machine allows; where cubic is not the default it may not be in that list.
+lab_allow_cubic() {
+	local file=/proc/sys/net/ipv4/tcp_allowed_congestion_control allowed
+	allowed=$(cat "$file")
+	case " $allowed " in *" cubic "*) return ;; esac
+	printf "%s cubic\n" "$allowed" >"$file" 2>/dev/null || :
+}
+
+lab_address() { # HOST RAIL
+	local index
+	for index in "${!LAB_HOSTS[@]}"; do
+		[ "${LAB_HOSTS[index]}" = "$1" ] && printf '10.%d.0.%d' $((10 + $2)) $((index + 1))
+	done
+}
+
+lab_rail_make() {
+	local rail=$1 host index=0 switch
+	if [ ${#LAB_HOSTS[@]} = 2 ]; then
+		ip -n "$(lab_namespace a)" link add "r$rail" index $((1001 + rail)) mtu "$LAB_MTU" type veth \
+			peer name "r$rail" index $((2001 + rail)) mtu "$LAB_MTU" netns "$(lab_namespace b)"
+	elif [ ${#LAB_HOSTS[@]} -gt 2 ]; then
+		switch=$(lab_namespace switch)
+		ip -n "$switch" link add "r$rail" index $((100 + rail)) type bridge
+		ip -n "$switch" link set "r$rail" up
+		for host in "${LAB_HOSTS[@]}"; do
+			index=$((index + 1000))
+			ip -n "$(lab_namespace "$host")" link add "r$rail" index $((index + 1 + rail)) mtu "$LAB_MTU" \
+				type veth peer name "r$rail$host" index $((index + 501 + rail)) mtu "$LAB_MTU" netns "$switch"
+			ip -n "$switch" link set "r$rail$host" master "r$rail" up
+			[ -z "$LAB_RATE" ] || lab_shape "$switch" "r$rail$host" "$LAB_RATE"
+		done
+	else
+		ip -n "$(lab_namespace a)" link add "r$rail" index $((1001 + rail)) mtu "$LAB_MTU" type veth \
+			peer name "x$rail" index $((2001 + rail))
+		ip -n "$(lab_namespace a)" link set "x$rail" up
+	fi
+	for host in "${LAB_HOSTS[@]}"; do
+		ip -n "$(lab_namespace "$host")" address add "$(lab_address "$host" "$rail")/24" dev "r$rail"
+		ip -n "$(lab_namespace "$host")" link set "r$rail" up
+		[ -z "$LAB_RATE" ] || lab_shape "$(lab_namespace "$host")" "r$rail" "$LAB_RATE"
+	done
+}
+
+# The burst holds one large offloaded packet with room to spare, and 2 ms at the rate, so that
+# a late timer costs nothing; the queue is about what a switch port has.
+lab_shape() { # NAMESPACE INTERFACE RATE
+	local bits burst
+	bits=$(lab_rate_bits "$3")
+	burst=$((bits / 8 / 500))
+	[ "$burst" -ge 131072 ] || burst=131072
+	tc -n "$1" qdisc replace dev "$2" root tbf rate "$3" burst "$burst" limit $((burst * 4))
+}
+
+lab_rate_bits() {
+	case $1 in
+	*gbit) awk -v r="${1%gbit}" 'BEGIN { printf "%.0f", r * 1e9 }' ;;
+	*mbit) awk -v r="${1%mbit}" 'BEGIN { printf "%.0f", r * 1e6 }' ;;
+	*kbit) awk -v r="${1%kbit}" 'BEGIN { printf "%.0f", r * 1e3 }' ;;
+	*) lab_fail "a rate is written 1gbit, 200mbit or 64kbit, not '$1'" ;;
+	esac
+}
+
+# Ends what was started and removes what was made; safe to call twice and on half a lab.
+lab_undo() {
+	local pid started host left
+	local -a pids=()
+	while read -r pid started _; do
+		[ "$(lab_pid_started "$pid")" = "$started" ] && pids+=("$pid")
+	done <"$LAB_DIR/pids"
+	# and whatever those have started: only ours can be in our namespaces
+	for host in "${LAB_HOSTS[@]}"; do
+		while read -r pid; do pids+=("$pid"); done < <(ip netns pids "$(lab_namespace "$host")" 2>/dev/null)
+	done
+	if [ ${#pids[@]} -gt 0 ]; then
+		kill -TERM "${pids[@]}" 2>/dev/null || :
+		for ((left = 50; left > 0; left--)); do
+			lab_any_alive "${pids[@]}" || break
+			sleep 0.1
+		done
+		[ "$left" -gt 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || :
+	fi
+	for host in "${LAB_HOSTS[@]}" switch; do
+		[ ! -e "/run/netns/$(lab_namespace "$host")" ] || ip netns del "$(lab_namespace "$host")" || :
+	done
+	: >"$LAB_DIR/pids"
+}
+
+lab_any_alive() {
+	local pid
+	for pid in "$@"; do
+		lab_pid_started "$pid" >/dev/null && return 0
+	done
+	return 1
+}
+
+lab_down() {
+	[ -n "$LAB_DIR" ] && [ -d "$LAB_DIR" ] || return 0
+	lab_undo
+	rm -rf "$LAB_DIR"
+	LAB_DIR=
+}
+
+lab_on_exit() {
+	local status=$? file
+	trap '' INT TERM HUP
+	trap - EXIT
+	set +e
+	[ -n "$LAB_DIR" ] && [ -d "$LAB_DIR" ] || exit "$status"
+	if [ "$status" = 0 ] || [ "$status" = 77 ]; then
+		lab_down
+		exit "$status"
+	fi
+	lab_undo
+	rm -f "$LAB_DIR/owner" "$LAB_DIR"/host/*/key
+	for file in "$LAB_DIR"/log/*; do
+		[ -s "$file" ] || continue
+		lab_say "--- the end of ${file##*/}"
+		tail -n "${LAB_TAIL:-15}" "$file" >&2
+	done
+	lab_say "--- all logs: $LAB_DIR/log"
+	exit "$status"
+}
+
+# ---- processes ----
+
+# In the foreground, in a host's namespace.
+lab_exec() {
+	local host=$1
+	shift
+	ip netns exec "$(lab_namespace "$host")" "$@"
+}
+
+# lab_spawn NAME HOST COMMAND...: in the background; output to $LAB_DIR/log/NAME.{out,err}. The pid is in LAB_PID.
+lab_spawn() {
+	local name=$1 host=$2
+	shift 2
+	ip netns exec "$(lab_namespace "$host")" "$@" \
+		>"$LAB_DIR/log/$name.out" 2>>"$LAB_DIR/log/$name.err" </dev/null &
+	LAB_PID=$!
+	lab_remember "$LAB_PID" "$name"
+}
+
+lab_remember() { # PID NAME
+	printf '%s %s %s\n' "$1" "$(lab_pid_started "$1" || echo gone)" "$2" >>"$LAB_DIR/pids"
+}
+
+lab_pid() { # NAME -> the last pid of that name
+	awk -v name="$1" '$3 == name { pid = $1 } END { if (!pid) exit 1; print pid }' "$LAB_DIR/pids"
+}
+
+lab_alive() { lab_pid_started "$(lab_pid "$1")" >/dev/null; }
+lab_ended() { ! lab_alive "$1"; }
+
+# lab_kill NAME [SIGNAL]: signals one process of ours and waits until it has ended (not for STOP and CONT)
+lab_kill() {
+	local pid signal=${2:-KILL}
+	pid=$(lab_pid "$1")
+	kill "-$signal" "$pid" 2>/dev/null || :
+	case $signal in STOP | CONT) return ;; esac
+	lab_wait_for "$1 to end after SIG$signal" 20 lab_ended "$1"
+}
+
+# lab_status NAME SECONDS: waits for the end of a spawned process and answers its exit status in LAB_STATUS
+lab_status() {
+	lab_wait_for "$1 to end by itself" "$2" lab_ended "$1"
+	LAB_STATUS=0
+	wait "$(lab_pid "$1")" || LAB_STATUS=$?
+}
+
+# lab_wait_for DESCRIPTION SECONDS COMMAND...: asks until the command succeeds; failure ends the script
+lab_wait_for() {
+	local what=$1 end
+	end=$(($(lab_now_ms) + $2 * 1000 * LAB_SLOWNESS))
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ "$(lab_now_ms)" -lt "$end" ] || lab_fail "waited in vain for $what"
+		sleep 0.02
+	done
+}
+
+# ---- faults ----
+
+# lab_cut RAIL [HOST]: the end at HOST goes down (default: the last host), the others lose their carrier
+lab_cut() {
+	local host=${2:-${LAB_HOSTS[-1]}}
+	if [ "$host" = both ]; then
+		for host in "${LAB_HOSTS[@]}"; do lab_cut "$1" "$host"; done
+		return
+	fi
+	# Also in a host's own hands: what goes down is the far end of its cable.
+	ip -n "$(lab_namespace "$host")" link set "r$1" down
+}
+
+lab_heal() {
+	local host
+	for host in "${LAB_HOSTS[@]}"; do
+		ip -n "$(lab_namespace "$host")" link set "r$1" up
+	done
+}
+
+# lab_silence RAIL [in|out|both] [HOST]: packets vanish without any event. Directions as HOST (default: a) sees
+# them: `in`, it hears nothing; `out`, nobody hears it; ARP is lost as well.
+lab_silence() {
+	local rail=$1 way=${2:-both} host=${3:-a} other
+	if [ "$way" != out ]; then lab_deafen "$host" "$rail"; fi
+	if [ "$way" != in ]; then
+		for other in "${LAB_HOSTS[@]}"; do
+			[ "$other" = "$host" ] || lab_deafen "$other" "$rail"
+		done
+	fi
+}
+
+lab_deafen() { # HOST RAIL
+	lab_exec "$1" nft -f - <<-NFT
+		table netdev silence_r$2 {
+			chain incoming {
+				type filter hook ingress device "r$2" priority 0; policy drop;
+			}
+		}
+	NFT
+}
+
+lab_unsilence() {
+	local host
+	for host in "${LAB_HOSTS[@]}"; do
+		lab_exec "$host" nft delete table netdev "silence_r$1" 2>/dev/null || :
+	done
+}
+
+# lab_slow RAIL RATE: from now on, in both directions; without RATE, as it was at the start
+lab_slow() {
+	local host
+	for host in "${LAB_HOSTS[@]}"; do
+		if [ -n "${2:-$LAB_RATE}" ]; then
+			lab_shape "$(lab_namespace "$host")" "r$1" "${2:-$LAB_RATE}"
+		else
+			tc -n "$(lab_namespace "$host")" qdisc del dev "r$1" root
+		fi
+	done
+}
+
+# lab_rate RAIL: what the rail is limited to now, or nothing
+lab_rate() {
+	tc -n "$(lab_namespace a)" qdisc show dev "r$1" | awk '$2 == "tbf" { for (i = 1; i < NF; i++) if ($i == "rate") print $(i + 1) }'
+}
+
+# ---- the daemon ----
+
+# lab_conf HOST [YAML]: the configuration of one host: every rail, every other host, one path for each pair of
+# rails of the same number. YAML is added at its end.
+lab_conf() {
+	local host=$1 extra=${2:-} rail peer
+	cat <<-YAML
+		host: $host
+		runtime-dir: $LAB_DIR/host/$host
+		key-file: $LAB_DIR/host/$host/key
+		listen-port: 7471
+		rails:
+	YAML
+	for ((rail = 0; rail < LAB_RAILS; rail++)); do
+		printf '  - {name: r%d, type: tcp, interface: r%d, address: %s%s}\n' "$rail" "$rail" \
+			"$(lab_address "$host" "$rail")" "${LAB_RATE:+, speed: $(lab_speed "$LAB_RATE")}"
+	done
+	if [ ${#LAB_HOSTS[@]} -gt 1 ] || [ -n "${LAB_PEERS:-}" ]; then echo 'peers:'; fi
+	for peer in "${LAB_HOSTS[@]}"; do
+		[ "$peer" != "$host" ] || continue
+		printf '  - name: %s\n    paths:\n' "$peer"
+		for ((rail = 0; rail < LAB_RAILS; rail++)); do
+			printf '      - {rail: r%d, address: %s}\n' "$rail" "$(lab_address "$peer" "$rail")"
+		done
+	done
+	# more peers of this test, already indented
+	[ -z "${LAB_PEERS:-}" ] || printf '%s\n' "$LAB_PEERS"
+	[ -z "$extra" ] || printf '%s\n' "$extra"
+}
+
+lab_speed() { # 1gbit -> 1Gb/s
+	case $1 in
+	*gbit) printf '%sGb/s' "${1%gbit}" ;;
+	*mbit) printf '%sMb/s' "${1%mbit}" ;;
+	*kbit) printf '%sKb/s' "${1%kbit}" ;;
+	esac
+}
+
+lab_conf_write() { # HOST [YAML]
+	local dir=$LAB_DIR/host/$1
+	(umask 077 && printf '%s\n' "${LAB_KEY:-the key of lab $LAB_ID}" >"$dir/key")
+	lab_conf "$1" "${2:-}" >"$dir/mrcd.yaml"
+}
+
+# lab_mrcd HOST [YAML]: starts the daemon of a host and waits until it answers. LAB_WRAP is put before it (valgrind).
+lab_mrcd() {
+	local host=$1
+	[ -x "$MRCD" ] || lab_fail "no daemon at $MRCD: build it, or set MRC_BUILD"
+	lab_conf_write "$@"
+	# shellcheck disable=SC2086 # words on purpose
+	lab_spawn "mrcd-$host" "$host" ${LAB_WRAP:-} "$MRCD" --config "$LAB_DIR/host/$host/mrcd.yaml"
+	lab_wait_for "mrcd on $host to answer" 10 lab_mrcd_answers_or_ended "$host"
+	lab_alive "mrcd-$host" || lab_fail "mrcd on $host ended at its start"
+}
+
+lab_mrcd_answers_or_ended() { lab_ended "mrcd-$1" || lab_mrcctl "$1" status --json; }
+
+# Ends a daemon as an operator would; it must go without complaint.
+lab_mrcd_stop() {
+	lab_kill "mrcd-$1" TERM
+	LAB_STATUS=0
+	wait "$(lab_pid "mrcd-$1")" || LAB_STATUS=$?
+	[ "$LAB_STATUS" = 0 ] || lab_fail "mrcd on $1 ended with status $LAB_STATUS when asked to end"
+}
+
+lab_mrcctl() { # HOST ARGUMENTS...
+	local host=$1
+	shift
+	"$MRCCTL" --control "$LAB_DIR/host/$host/control.sock" "$@"
+}
+
+# mrc-perf on a host: in the foreground, or spawned under a name
+lab_perf() { # HOST MODE ARGUMENTS...
+	local host=$1
+	shift
+	lab_exec "$host" ${LAB_PERF_WRAP:+$LAB_PERF_WRAP} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock" --control "$LAB_DIR/host/$host/control.sock"
+}
+
+lab_perf_spawn() { # NAME HOST MODE ARGUMENTS...
+	local name=$1 host=$2
+	shift 2
+	# shellcheck disable=SC2086 # words on purpose
+	lab_spawn "$name" "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" \
+		--socket "$LAB_DIR/host/$host/mrcd.sock" --control "$LAB_DIR/host/$host/control.sock"
+}
