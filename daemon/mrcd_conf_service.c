@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mrcd_conf_load.h"
+
+#define LOOKUP_BYTES_MAX (1024U * 1024U) /* a group with very many members */
+#define GROUPS_MAX       65536           /* of one user: the kernel's own bound */
+
+/*
+ * The databases of users and groups want a buffer of unknown size: try `fn`
+ * with larger ones while it answers ERANGE.
+ */
+static int lookup(int (*fn)(void *context, char *buf, size_t size), void *context)
+{
+	int r = ERANGE;
+
+	for (size_t size = 1024; r == ERANGE && size <= LOOKUP_BYTES_MAX; size *= 4) {
+		char *buf = malloc(size);
+
+		if (!buf)
+			return -ENOMEM;
+		r = fn(context, buf, size);
+		free(buf);
+	}
+	return r > 0 ? -r : r;
+}
+
+/* A user or group, by name or by number; `id` is the answer. */
+struct named {
+	const char *name;
+	uint32_t id;
+};
+
+static int user_find(void *context, char *buf, size_t size)
+{
+	struct named *user = context;
+	struct passwd pw, *found = NULL;
+	int r = getpwnam_r(user->name, &pw, buf, size, &found);
+
+	if (found)
+		user->id = found->pw_uid;
+	return found ? 0 : r ? r : ENOENT;
+}
+
+static int group_find(void *context, char *buf, size_t size)
+{
+	struct named *group = context;
+	struct group gr, *found = NULL;
+	int r = getgrnam_r(group->name, &gr, buf, size, &found);
+
+	if (found)
+		group->id = found->gr_gid;
+	return found ? 0 : r ? r : ENOENT;
+}
+
+/* The ids of a list of users or groups, in a new array. */
+static void ids_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
+		     const char *prefix, const char *name, uint32_t **ids_out, uint32_t *count_out)
+{
+	bool is_users = strcmp(name, "users") == 0;
+	const struct mrcd_conf_node *given =
+		mrcd_conf_fields_given(fields, MRCD_SECTION_SERVICE, name);
+	const struct mrcd_conf_node *entry;
+	uint32_t count;
+
+	/*
+	 * An empty list is a list, but nothing at all is none: whoever comments
+	 * out the last user does not mean to let everybody in.
+	 */
+	if (given && given->is_empty) {
+		mrcd_conf_wrong(ld, given->line, prefix, name,
+				"has no value; allowed: a list of %s, [] for root alone", name);
+		return;
+	}
+	entry = mrcd_conf_fields_list(ld, fields, MRCD_SECTION_SERVICE, prefix, name, &count);
+	if (count == 0)
+		return;
+	*ids_out = calloc(count, sizeof(**ids_out));
+	if (!*ids_out) {
+		ld->is_out_of_memory = true;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++, entry = entry->next) {
+		struct named who = {.name = entry->text};
+		char quoted[MRCD_CONF_QUOTE_BYTES];
+		uint64_t number;
+		int r;
+
+		if (entry->kind != MRCD_CONF_SCALAR || entry->is_empty || !*entry->text) {
+			mrcd_conf_wrong(ld, entry->line, prefix, name,
+					"entry %u is not a name; allowed: names or numbers of %s",
+					i, name);
+			continue;
+		}
+		r = lookup(is_users ? user_find : group_find, &who);
+		if (r && mrcd_unit_parse(MRCD_UNIT_COUNT, entry->text, &number) == 0 &&
+		    number < UINT32_MAX) {
+			who.id = (uint32_t)number;
+			r = 0;
+		}
+		if (r) {
+			mrcd_conf_wrong(ld, entry->line, prefix, name,
+					"there is no %s '%s'%s%s; allowed: names or numbers of %s "
+					"of this host",
+					is_users ? "user" : "group",
+					mrcd_conf_quote(entry->text, quoted),
+					r == -ENOENT ? "" : ": ", r == -ENOENT ? "" : strerror(-r),
+					name);
+			continue;
+		}
+		(*ids_out)[(*count_out)++] = who.id;
+	}
+}
+
+static void service_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node *node,
+			 const char *prefix, struct mrcd_conf_service *service)
+{
+	struct mrcd_conf_fields fields;
+
+	mrcd_conf_fields_load(ld, node, node->line, MRCD_SECTION_SERVICE, prefix, service, &fields);
+	ids_load(ld, &fields, prefix, "users", &service->users, &service->user_count);
+	ids_load(ld, &fields, prefix, "groups", &service->groups, &service->group_count);
+	service->is_open = !mrcd_conf_fields_given(&fields, MRCD_SECTION_SERVICE, "users") &&
+			   !mrcd_conf_fields_given(&fields, MRCD_SECTION_SERVICE, "groups");
+	for (uint32_t i = 0; i < ld->conf->service_count; i++) {
+		if (service->name[0] && strcmp(ld->conf->services[i].name, service->name) == 0) {
+			mrcd_conf_wrong(ld, fields.line, prefix, "name",
+					"'%s' is the name of services[%u], too; allowed: one entry "
+					"for each service",
+					service->name, i);
+			break;
+		}
+	}
+}
+
+void mrcd_conf_services_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *top)
+{
+	struct mrcd_conf *conf = ld->conf;
+	const struct mrcd_conf_node *node;
+	uint32_t count;
+
+	node = mrcd_conf_fields_list(ld, top, MRCD_SECTION_TOP, "", "services", &count);
+	conf->services = calloc(MRC_MAX(count, 1U), sizeof(*conf->services));
+	if (!conf->services) {
+		ld->is_out_of_memory = true;
+		return;
+	}
+	if (!mrcd_conf_fields_given(top, MRCD_SECTION_TOP, "services")) {
+		strcpy(conf->services[0].name, "*");
+		conf->services[0].is_open = true;
+		conf->service_count = 1;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++, node = node->next) {
+		char prefix[MRCD_CONF_PREFIX_BYTES];
+
+		snprintf(prefix, sizeof(prefix), "services[%u]", i);
+		service_load(ld, node, prefix, &conf->services[i]);
+		conf->service_count = i + 1;
+	}
+}
+
+/* ---- asking ---- */
+
+const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name)
+{
+	const struct mrcd_conf_service *any = NULL;
+
+	for (uint32_t i = 0; i < conf->service_count; i++) {
+		const struct mrcd_conf_service *service = &conf->services[i];
+
+		if (strcmp(service->name, "*") == 0)
+			any = service;
+		else if (strcmp(service->name, name) == 0)
+			return service;
+	}
+	return any;
+}
+
+struct member {
+	uid_t uid;
+	gid_t gid;
+	const struct mrcd_conf_service *service;
+	bool is_allowed;
+};
+
+static bool gid_is_listed(const struct mrcd_conf_service *service, gid_t gid)
+{
+	for (uint32_t i = 0; i < service->group_count; i++)
+		if (service->groups[i] == gid)
+			return true;
+	return false;
+}
+
+static int member_find(void *context, char *buf, size_t size)
+{
+	struct member *member = context;
+	struct passwd pw, *found = NULL;
+	int r = getpwuid_r(member->uid, &pw, buf, size, &found);
+	gid_t *groups = NULL;
+	int count = 0;
+
+	if (!found)
+		return r ? r : ENOENT;
+	/* The first call only tells how many there are; between the two their number may change. */
+	getgrouplist(pw.pw_name, member->gid, NULL, &count);
+	if (count <= 0 || count > GROUPS_MAX)
+		return ENOENT;
+	groups = calloc((size_t)count, sizeof(*groups));
+	if (!groups)
+		return ENOMEM;
+	if (getgrouplist(pw.pw_name, member->gid, groups, &count) >= 0)
+		for (int i = 0; i < count && !member->is_allowed; i++)
+			member->is_allowed = gid_is_listed(member->service, groups[i]);
+	free(groups);
+	return 0;
+}
+
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, uid_t uid, gid_t gid)
+{
+	struct member member = {.uid = uid, .gid = gid, .service = service};
+
+	if (uid == 0)
+		return true;
+	if (!service)
+		return false;
+	if (service->is_open || gid_is_listed(service, gid))
+		return true;
+	for (uint32_t i = 0; i < service->user_count; i++)
+		if (service->users[i] == uid)
+			return true;
+	if (service->group_count > 0)
+		lookup(member_find, &member); /* an unknown user has no groups but its gid */
+	return member.is_allowed;
+}
