@@ -61,6 +61,17 @@ struct mrcd_rail_ops {
 	void (*fence)(struct mrcd_link *link);
 	/* Is there a carrier now? Asked when a path is suspected. */
 	bool (*has_carrier)(struct mrcd_rail *rail);
+	/*
+	 * Its interface or address came, went or changed (from rtnetlink): listen
+	 * where the rail is now. NULL: the kind does not care.
+	 */
+	void (*refresh)(struct mrcd_rail *rail);
+	/*
+	 * Drop attempts and handshakes under way with `peer`, without a call back;
+	 * to be called before a peer is freed while the rail stays open. NULL:
+	 * the kind has none.
+	 */
+	void (*forget)(struct mrcd_rail *rail, struct mrcd_peer *peer);
 };
 
 /* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_carrier - which rails have a carrier, by event and by asking
+ *
+ * Listens to rtnetlink for links and addresses. A message is the occasion, the
+ * kernel's present answer is what counts: so lost messages (ENOBUFS), renamed
+ * and re-created interfaces need no care of their own. While a rail is down it
+ * is also asked now and then: missing an event must not keep a rail away.
+ *
+ * Keeps rail->ifindex; tells changes with mrcd_rail_on_carrier() and, when an
+ * interface or address came or went, ops->refresh().
+ *
+ * Threads: the worker's loop.
+ */
+#ifndef MRCD_CARRIER_H
+#define MRCD_CARRIER_H
+
+#include "mrcd_worker.h"
+
+struct mrcd_carrier;
+
+/*
+ * Begin to listen, and set is_carrier_up and ifindex of every rail to what is
+ * so now. Nothing is told before the loop runs. Negative errno: no rtnetlink.
+ */
+int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_out);
+void mrcd_carrier_free(struct mrcd_carrier *carrier);
+
+/*
+ * Does this rail have a carrier at this moment? An ioctl of 1.5 us; tells
+ * nobody. Without a worker->carrier: what was known last.
+ */
+bool mrcd_carrier_ask(struct mrcd_rail *rail);
+
+#endif

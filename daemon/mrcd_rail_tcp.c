@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mrcd_carrier.h"
+#include "mrcd_log.h"
+#include "mrcd_tcp.h"
+
+#define LISTEN_RETRY_NS  MRC_S
+#define ACCEPT_RETRY_NS  (100 * MRC_MS)
+#define ACCEPTS_PER_TURN 16
+
+static struct timeval timeval_of(uint64_t ns)
+{
+	return (struct timeval){
+		.tv_sec = (time_t)(ns / MRC_S),
+		.tv_usec = (suseconds_t)(ns % MRC_S / MRC_US),
+	};
+}
+
+/* ---- listening ---- */
+
+static void on_accept(evutil_socket_t fd, short what, void *context)
+{
+	const struct timeval pause = timeval_of(ACCEPT_RETRY_NS);
+	struct mrcd_tcp *tcp = context;
+
+	mrcd_worker_now(tcp->rail->worker);
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		struct sockaddr_storage from;
+		socklen_t from_len = sizeof(from);
+		int conn_fd = accept4(fd, (struct sockaddr *)&from, &from_len,
+				      SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (conn_fd >= 0) {
+			mrcd_tcp_attempt_inbound(tcp, conn_fd, &from, from_len);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		/* Out of descriptors or memory: the caller stays in the backlog and the event would
+		 * come again at once, for nothing. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			mrcd_warn("rail %s: cannot accept: %s, pausing", tcp->rail->conf->name,
+				  strerror(errno));
+			event_del(&tcp->listen_event);
+			event_add(&tcp->retry_event, &pause);
+			return;
+		}
+		/* Anything else befell that one connection only (accept(2), "Error handling"). */
+	}
+}
+
+static void listen_close(struct mrcd_tcp *tcp)
+{
+	if (tcp->listen_fd < 0)
+		return;
+	event_del(&tcp->listen_event);
+	close(tcp->listen_fd);
+	tcp->listen_fd = -1;
+}
+
+/* Is what we listen on still what the rail is now? */
+static bool listen_is_current(const struct mrcd_tcp *tcp, const struct sockaddr_storage *own,
+			      socklen_t own_len, unsigned ifindex)
+{
+	return tcp->listen_fd >= 0 && tcp->listen_ifindex == ifindex && tcp->own_len == own_len &&
+	       !memcmp(&tcp->own, own, own_len);
+}
+
+/*
+ * Listen, or listen anew where the rail is now. Waiting mends a missing
+ * interface or address and a port in use; it is tried again until it works.
+ */
+static void listen_try(struct mrcd_tcp *tcp)
+{
+	const struct timeval again = timeval_of(LISTEN_RETRY_NS);
+	const struct mrcd_conf_rail *conf = tcp->rail->conf;
+	unsigned ifindex = conf->interface[0] ? if_nametoindex(conf->interface) : 0;
+	struct sockaddr_storage own;
+	socklen_t own_len = 0;
+	int fd, r;
+
+	r = mrcd_tcp_own_address(conf, &own, &own_len);
+	if (r < 0)
+		goto err_retry;
+	if (listen_is_current(tcp, &own, own_len, ifindex))
+		return;
+	/* One socket on the port at a time: the old one is of an interface that is gone. */
+	listen_close(tcp);
+	fd = mrcd_tcp_listen(conf, &own, own_len);
+	if (fd < 0) {
+		r = fd;
+		goto err_retry;
+	}
+
+	tcp->listen_fd = fd;
+	tcp->listen_ifindex = ifindex;
+	tcp->own = own;
+	tcp->own_len = own_len;
+	tcp->listen_error = 0;
+	event_assign(&tcp->listen_event, tcp->rail->worker->base, fd, EV_READ | EV_PERSIST,
+		     on_accept, tcp);
+	event_add(&tcp->listen_event, NULL);
+	event_del(&tcp->retry_event);
+	return;
+
+err_retry:
+	if (r != tcp->listen_error)
+		mrcd_warn("rail %s: cannot listen on %s%s port %u: %s; trying again every second",
+			  conf->name, conf->interface[0] ? conf->interface : "",
+			  conf->address[0] ? conf->address : "", conf->port, strerror(-r));
+	tcp->listen_error = r;
+	event_add(&tcp->retry_event, &again);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_tcp *tcp = context;
+
+	if (tcp->listen_fd >= 0)
+		event_add(&tcp->listen_event, NULL);
+	listen_try(tcp);
+}
+
+/* ---- the operations ---- */
+
+static void on_reap(evutil_socket_t fd, short what, void *context)
+{
+	mrcd_tcp_reap(context);
+}
+
+static int tcp_open(struct mrcd_rail *rail)
+{
+	struct sockaddr_storage address;
+	socklen_t address_len;
+	struct mrcd_tcp *tcp;
+	int r;
+
+	if (!rail->conf->address[0] && !rail->conf->interface[0])
+		return -EINVAL;
+	if (rail->conf->address[0] &&
+	    mrcd_resolve_numeric(rail->conf->address, rail->conf->port, &address, &address_len) < 0)
+		return -EINVAL;
+
+	tcp = calloc(1, sizeof(*tcp));
+	if (!tcp)
+		return -ENOMEM;
+	tcp->rail = rail;
+	tcp->listen_fd = -1;
+	TAILQ_INIT(&tcp->inbound);
+	TAILQ_INIT(&tcp->outbound);
+	LIST_INIT(&tcp->links);
+	LIST_INIT(&tcp->dead);
+	mrcd_strangers_init(&tcp->strangers);
+	tcp->staging = malloc(MRCD_TCP_CARRY_BYTES + MRCD_TCP_STAGING_BYTES);
+	tcp->scratch = malloc(MRCD_TCP_STAGING_BYTES);
+	r = -ENOMEM;
+	if (!tcp->staging || !tcp->scratch)
+		goto err_free;
+	r = mrcd_resolver_new(rail->worker->base, &tcp->resolver);
+	if (r < 0)
+		goto err_free;
+	event_assign(&tcp->retry_event, rail->worker->base, -1, 0, on_retry, tcp);
+	event_assign(&tcp->reap_event, rail->worker->base, -1, 0, on_reap, tcp);
+	rail->kind_data = tcp;
+	listen_try(tcp);
+	return 0;
+
+err_free:
+	free(tcp->staging);
+	free(tcp->scratch);
+	free(tcp);
+	return r;
+}
+
+static void tcp_close(struct mrcd_rail *rail)
+{
+	struct mrcd_tcp *tcp = rail->kind_data;
+
+	if (!tcp)
+		return;
+	listen_close(tcp);
+	event_del(&tcp->retry_event);
+	event_del(&tcp->reap_event);
+	mrcd_tcp_attempts_drop(tcp, NULL);
+	mrcd_resolver_free(tcp->resolver);
+	tcp->resolver = NULL;
+	tcp->is_closed = true;
+	rail->kind_data = NULL;
+	mrcd_tcp_reap(tcp);
+}
+
+static void tcp_connect(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index)
+{
+	mrcd_tcp_attempt_outbound(rail->kind_data, peer, path_index);
+}
+
+static void tcp_refresh(struct mrcd_rail *rail)
+{
+	if (rail->kind_data)
+		listen_try(rail->kind_data);
+}
+
+static void tcp_forget(struct mrcd_rail *rail, struct mrcd_peer *peer)
+{
+	if (rail->kind_data)
+		mrcd_tcp_attempts_drop(rail->kind_data, peer);
+}
+
+const struct mrcd_rail_ops mrcd_rail_tcp_ops = {
+	.kind = "tcp",
+	.open = tcp_open,
+	.close = tcp_close,
+	.connect = tcp_connect,
+	.post = mrcd_tcp_post,
+	.flush = mrcd_tcp_flush,
+	.strip = mrcd_tcp_strip,
+	.fence = mrcd_tcp_fence,
+	.has_carrier = mrcd_carrier_ask,
+	.refresh = tcp_refresh,
+	.forget = tcp_forget,
+};

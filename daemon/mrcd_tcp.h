@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_tcp - what the files of the tcp kind of rail share
+ *
+ *	mrcd_rail_tcp.c     the rail: listening, accepting, coming and going of its address
+ *	mrcd_tcp_attempt.c  a connection until its handshake is done
+ *	mrcd_tcp_link.c     a connection that is a link: life and sending
+ *	mrcd_tcp_recv.c     receiving
+ *
+ * Threads: the worker's loop.
+ */
+#ifndef MRCD_TCP_H
+#define MRCD_TCP_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+
+#include "mrcd_handshake.h"
+#include "mrcd_outq.h"
+#include "mrcd_rail.h"
+#include "mrcd_resolve.h"
+#include "mrcd_tcp_sock.h"
+#include "mrcd_worker.h"
+
+struct mrcd_tcp_link;
+struct mrcd_tcp_attempt;
+
+#define MRCD_TCP_STAGING_BYTES (64U * 1024U)
+/* A header with the longest control body, cut off by the end of a read. */
+#define MRCD_TCP_CARRY_BYTES (MRC_WIRE_HDR_BYTES + MRC_WIRE_CTL_BYTES_MAX)
+
+/* The tcp part of one rail. Lives until its rail is closed and its last link is gone. */
+struct mrcd_tcp {
+	struct mrcd_rail *rail; /* the worker's */
+	bool is_closed;
+
+	int listen_fd;               /* -1: not listening now */
+	struct event listen_event;   /* while listening */
+	struct event retry_event;    /* try to listen again, or go on accepting */
+	unsigned listen_ifindex;     /* of the interface it was bound to; 0: to none */
+	struct sockaddr_storage own; /* bound to */
+	socklen_t own_len;           /* 0: none so far */
+	int listen_error;            /* last one logged */
+
+	TAILQ_HEAD(, mrcd_tcp_attempt) inbound; /* oldest first */
+	TAILQ_HEAD(, mrcd_tcp_attempt) outbound;
+	uint32_t inbound_count;
+	struct mrcd_strangers strangers;
+	struct mrcd_resolver *resolver; /* ours */
+
+	LIST_HEAD(, mrcd_tcp_link) links;
+	LIST_HEAD(, mrcd_tcp_link) dead; /* closed; freed by reap_event, when nobody is inside */
+	struct event reap_event;
+
+	/* Where reads land. Between two reads a link keeps only what it carries, so one buffer
+	 * serves all of a rail, and stays in the cache. */
+	uint8_t *staging; /* MRCD_TCP_CARRY_BYTES, then MRCD_TCP_STAGING_BYTES */
+	uint8_t *scratch; /* MRCD_TCP_STAGING_BYTES: payload nobody wants any more */
+};
+
+/* ---- attempts ---- */
+
+/* A connection that came in; the fd is ours. The oldest one makes room when there are too many. */
+void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockaddr_storage *from,
+			      socklen_t from_len);
+/* Ends in mrcd_link_on_up() or mrcd_peer_on_connect_failed(), not before it returns. */
+void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uint8_t path_index);
+/* Drop those of `peer` (NULL: all), without a word to anybody. */
+void mrcd_tcp_attempts_drop(struct mrcd_tcp *tcp, const struct mrcd_peer *peer);
+
+/* ---- links ---- */
+
+struct mrcd_tcp_link {
+	struct mrcd_link link; /* first: what the seam hands around is a pointer to it */
+	struct mrcd_tcp *tcp;
+	LIST_ENTRY(mrcd_tcp_link) entry;
+	int fd; /* -1: closed */
+	struct event read_event;
+	struct event write_event; /* armed while the socket takes no more */
+	struct event down_event;  /* made active to report a failed write from outside the pump */
+	int write_error;          /* the errno that it reports */
+
+	/* Sending. */
+	struct mrcd_outq outq;
+	uint64_t sent_count; /* frames the socket has taken whole */
+
+	/* Receiving. */
+	bool is_in_body;    /* of `hdr`; a FRAG's or a PROBE's */
+	bool is_all_placed; /* so far none of it went to scratch */
+	struct mrc_wire_hdr hdr;
+	uint32_t body_done;
+	uint32_t body_crc; /* a PROBE's, so far */
+	uint32_t carry_len;
+	uint8_t carry[MRCD_TCP_CARRY_BYTES];
+};
+
+static inline struct mrcd_tcp_link *mrcd_tcp_link_of(struct mrcd_link *link)
+{
+	return (struct mrcd_tcp_link *)link;
+}
+
+/* Takes the fd on success. -ENOMEM. Its events are not armed before mrcd_tcp_link_start(). */
+int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,
+		      const struct mrc_auth *auth, struct mrcd_tcp_link **link_out);
+void mrcd_tcp_link_start(struct mrcd_tcp_link *link);
+/* Close the socket; memory is freed later in this turn. A second call does nothing. */
+void mrcd_tcp_link_close(struct mrcd_tcp_link *link);
+/* Close it and tell the peer's side why. `link` is gone afterwards. */
+void mrcd_tcp_link_down(struct mrcd_tcp_link *link, enum mrc_path_reason reason, const char *why);
+/* Frees what was closed; the tcp part too when its rail is closed and this was the last. */
+void mrcd_tcp_reap(struct mrcd_tcp *tcp);
+
+void mrcd_tcp_post(struct mrcd_link *link, const struct mrc_act_post *post);
+void mrcd_tcp_flush(struct mrcd_link *link);
+void mrcd_tcp_strip(struct mrcd_link *link);
+void mrcd_tcp_fence(struct mrcd_link *link);
+
+/* ---- receiving ---- */
+
+struct mrcd_tcp_failure {
+	enum mrc_path_reason reason;
+	const char *why;
+};
+
+/*
+ * Read what is there, up to a bound, and hand frames up.
+ * False: the link is to be taken down, for *failure_out.
+ */
+bool mrcd_tcp_recv(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *failure_out);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "mrcd_crc.h"
+#include "mrcd_tcp.h"
+
+#define IOVECS_MAX      64
+#define WRITE_BYTES_MAX (512U * 1024U) /* of one call */
+#define WRITES_PER_TURN 2
+
+/* What is sent in place of payload that is no longer ours to read. Never written. */
+static const uint8_t zeros[MRC_FRAG_BYTES_MAX];
+
+/* ---- life ---- */
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_tcp_link *link = context;
+	struct mrcd_peer *peer = link->link.peer;
+	struct mrcd_tcp_failure failure;
+
+	mrcd_worker_now(link->tcp->rail->worker);
+	if (mrcd_tcp_recv(link, &failure))
+		mrcd_peer_pump(peer);
+	else
+		mrcd_tcp_link_down(link, failure.reason, failure.why);
+}
+
+static void on_down(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_tcp_link *link = context;
+
+	mrcd_worker_now(link->tcp->rail->worker);
+	mrcd_tcp_link_down(link, MRC_REASON_ERROR, strerror(link->write_error));
+}
+
+static void link_write(struct mrcd_tcp_link *link);
+
+static void on_writable(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_tcp_link *link = context;
+	struct mrcd_peer *peer = link->link.peer;
+
+	mrcd_worker_now(link->tcp->rail->worker);
+	link_write(link);
+	mrcd_peer_pump(peer);
+}
+
+int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,
+		      const struct mrc_auth *auth, struct mrcd_tcp_link **link_out)
+{
+	struct event_base *base = tcp->rail->worker->base;
+	struct mrcd_tcp_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return -ENOMEM;
+	if (mrcd_outq_init(&link->outq, mrcd_outq_frames_max(&tcp->rail->worker->conf->limits)) <
+	    0) {
+		free(link);
+		return -ENOMEM;
+	}
+	link->link = (struct mrcd_link){
+		.rail = tcp->rail,
+		.peer = peer,
+		.path_index = path_index,
+		.conn_epoch = auth->conn_epoch,
+		.path_epoch = auth->path_epoch,
+	};
+	link->tcp = tcp;
+	link->fd = fd;
+	event_assign(&link->read_event, base, fd, EV_READ | EV_PERSIST, on_readable, link);
+	event_assign(&link->write_event, base, fd, EV_WRITE, on_writable, link);
+	event_assign(&link->down_event, base, -1, 0, on_down, link);
+	LIST_INSERT_HEAD(&tcp->links, link, entry);
+	*link_out = link;
+	return 0;
+}
+
+void mrcd_tcp_link_start(struct mrcd_tcp_link *link)
+{
+	/* It may have been fenced in the call that took it up. */
+	if (link->fd >= 0)
+		event_add(&link->read_event, NULL);
+}
+
+static void link_free(struct mrcd_tcp_link *link)
+{
+	LIST_REMOVE(link, entry);
+	mrcd_outq_fini(&link->outq);
+	free(link);
+}
+
+void mrcd_tcp_link_close(struct mrcd_tcp_link *link)
+{
+	struct mrcd_tcp *tcp = link->tcp;
+
+	if (link->fd < 0)
+		return;
+	event_del(&link->read_event);
+	event_del(&link->write_event);
+	event_del(&link->down_event);
+	mrcd_tcp_abort(link->fd);
+	link->fd = -1;
+	LIST_REMOVE(link, entry);
+	LIST_INSERT_HEAD(&tcp->dead, link, entry);
+	/* Not at once: a caller further up may hold it. Of a closed rail nobody is inside. */
+	if (!tcp->is_closed)
+		event_active(&tcp->reap_event, EV_TIMEOUT, 0);
+}
+
+void mrcd_tcp_reap(struct mrcd_tcp *tcp)
+{
+	while (!LIST_EMPTY(&tcp->dead))
+		link_free(LIST_FIRST(&tcp->dead));
+	if (!tcp->is_closed || !LIST_EMPTY(&tcp->links))
+		return;
+	free(tcp->staging);
+	free(tcp->scratch);
+	free(tcp);
+}
+
+void mrcd_tcp_link_down(struct mrcd_tcp_link *link, enum mrc_path_reason reason, const char *why)
+{
+	struct mrcd_tcp *tcp = link->tcp;
+
+	if (link->fd < 0)
+		return;
+	mrcd_tcp_link_close(link);
+	mrcd_link_on_down(&link->link, reason, why);
+	if (tcp->is_closed)
+		mrcd_tcp_reap(tcp);
+}
+
+void mrcd_tcp_fence(struct mrcd_link *base)
+{
+	struct mrcd_tcp_link *link = mrcd_tcp_link_of(base);
+	struct mrcd_tcp *tcp = link->tcp;
+
+	if (link->fd < 0)
+		return;
+	/* Reads go through this process: once the socket is closed nothing can land. */
+	mrcd_tcp_link_close(link);
+	mrcd_link_on_fenced(base);
+	if (tcp->is_closed)
+		mrcd_tcp_reap(tcp);
+}
+
+/* ---- sending ---- */
+
+void mrcd_tcp_post(struct mrcd_link *base, const struct mrc_act_post *post)
+{
+	struct mrcd_tcp_link *link = mrcd_tcp_link_of(base);
+
+	mrcd_outq_push(&link->outq, post);
+}
+
+void mrcd_tcp_strip(struct mrcd_link *base)
+{
+	mrcd_outq_strip(&mrcd_tcp_link_of(base)->outq);
+}
+
+static const uint8_t *payload_of(struct mrcd_tcp_link *link, const struct mrcd_frame *frame)
+{
+	if (frame->is_void)
+		return NULL;
+	return mrcd_send_memory(link->tcp->rail->worker, frame->channel_cookie, frame->payload_addr,
+				frame->payload_len);
+}
+
+/* As late as can be: the bytes are then in the cache when the socket copies them. */
+static void frame_encode(struct mrcd_frame *frame, const uint8_t *payload)
+{
+	uint32_t crc = 0;
+
+	if (frame->payload_len) {
+		if (!(frame->hdr.flags & MRC_WIRE_F_UNCHECKED))
+			crc = mrcd_crc32c(0, payload, frame->payload_len);
+	} else {
+		crc = mrcd_crc32c(0, frame->body, frame->body_len);
+		crc = mrcd_crc32c(crc, zeros, frame->pad_len);
+	}
+	frame->hdr.body_crc = crc;
+	mrc_wire_encode(&frame->hdr, mrcd_crc32c, frame->wire);
+	frame->is_encoded = true;
+}
+
+/* Make a frame ready; answers its payload, if it has any left to send. */
+static const uint8_t *frame_ready(struct mrcd_tcp_link *link, struct mrcd_frame *frame)
+{
+	const uint8_t *payload = NULL;
+
+	if (frame->payload_len) {
+		payload = payload_of(link, frame);
+		if (!payload)
+			mrcd_frame_strip(frame); /* its client is gone */
+	}
+	if (!frame->is_encoded)
+		frame_encode(frame, payload);
+	return payload ? payload : zeros;
+}
+
+/* Adds `part`, of which the socket has taken *skip bytes or more; *skip counts down. */
+static int iovec_add(struct iovec *iov, int count, const uint8_t *part, uint32_t len,
+		     uint32_t *skip)
+{
+	uint32_t skipped = MRC_MIN(*skip, len);
+
+	*skip -= skipped;
+	if (skipped == len)
+		return count;
+	iov[count].iov_base = (void *)(uintptr_t)(part + skipped); /* sendmsg only reads */
+	iov[count].iov_len = len - skipped;
+	return count + 1;
+}
+
+/* What is sent next, as one call. */
+static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], size_t *len_out)
+{
+	size_t len = 0;
+	int count = 0;
+
+	for (struct mrcd_frame *frame = link->outq.first; frame; frame = frame->next) {
+		const uint8_t *payload;
+		uint32_t skip = frame->done;
+
+		if (count + 3 > IOVECS_MAX || len >= WRITE_BYTES_MAX)
+			break;
+		payload = frame_ready(link, frame);
+		count = iovec_add(iov, count, frame->wire, MRC_WIRE_HDR_BYTES, &skip);
+		count = iovec_add(iov, count, payload, frame->payload_len, &skip);
+		count = iovec_add(iov, count, frame->body, frame->body_len, &skip);
+		count = iovec_add(iov, count, zeros, frame->pad_len, &skip);
+		len += mrcd_frame_len(frame) - frame->done;
+	}
+	*len_out = len;
+	return count;
+}
+
+/* The socket took `len` more bytes. */
+static void batch_taken(struct mrcd_tcp_link *link, size_t len)
+{
+	struct mrcd_rail *rail = link->tcp->rail;
+
+	while (len > 0) {
+		struct mrcd_frame *frame = link->outq.first;
+		uint32_t left = mrcd_frame_len(frame) - frame->done;
+
+		if (len < left) {
+			frame->done += (uint32_t)len;
+			return;
+		}
+		len -= left;
+		rail->frames_sent++;
+		rail->bytes_sent += frame->payload_len;
+		link->sent_count++;
+		mrcd_outq_pop(&link->outq);
+	}
+}
+
+static void link_write(struct mrcd_tcp_link *link)
+{
+	uint64_t sent_before = link->sent_count;
+	bool is_careful = false;
+
+	for (int i = 0; i < WRITES_PER_TURN && link->outq.count; i++) {
+		struct iovec iov[IOVECS_MAX];
+		struct msghdr msg = {.msg_iov = iov};
+		size_t len;
+		ssize_t n;
+
+		msg.msg_iovlen = (size_t)batch_make(link, iov, &len);
+		if (is_careful) {
+			msg.msg_iovlen = 1;
+			len = iov[0].iov_len;
+		}
+		n = sendmsg(link->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EFAULT) {
+			/* A client took pages out of its send arena. That is its message's loss;
+			 * the link is everybody's. One part at a time shows whose it is. */
+			if (msg.msg_iovlen == 1)
+				mrcd_frame_strip(link->outq.first);
+			is_careful = true;
+			continue;
+		}
+		if (n < 0 && errno != EAGAIN && errno != EINTR) {
+			link->write_error = errno;
+			event_active(&link->down_event, EV_TIMEOUT, 0);
+			return;
+		}
+		if (n > 0)
+			batch_taken(link, (size_t)n);
+		if (n < (ssize_t)len)
+			break;
+	}
+	if (link->outq.count)
+		event_add(&link->write_event, NULL);
+	if (link->sent_count != sent_before)
+		mrcd_link_on_sent(&link->link, link->sent_count);
+}
+
+void mrcd_tcp_flush(struct mrcd_link *base)
+{
+	struct mrcd_tcp_link *link = mrcd_tcp_link_of(base);
+
+	/* While the socket is full, its event writes. */
+	if (link->fd < 0 || link->write_error || event_pending(&link->write_event, EV_WRITE, NULL))
+		return;
+	link_write(link);
+}
