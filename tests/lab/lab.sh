@@ -467,20 +467,20 @@ lab_mrcd_stop() {
 lab_mrcctl() { # HOST ARGUMENTS...
 	local host=$1
 	shift
-	"$MRCCTL" --control "$LAB_DIR/host/$host/control.sock" "$@"
+	"$MRCCTL" --runtime-dir "$LAB_DIR/host/$host" "$@"
 }
 
 # mrc-perf on a host: in the foreground, or spawned under a name
 lab_perf() { # HOST MODE ARGUMENTS...
 	local host=$1
 	shift
-	lab_exec "$host" ${LAB_PERF_WRAP:+$LAB_PERF_WRAP} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock" --control "$LAB_DIR/host/$host/control.sock"
+	# shellcheck disable=SC2086 # words on purpose
+	lab_exec "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock"
 }
 
 lab_perf_spawn() { # NAME HOST MODE ARGUMENTS...
 	local name=$1 host=$2
 	shift 2
 	# shellcheck disable=SC2086 # words on purpose
-	lab_spawn "$name" "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" \
-		--socket "$LAB_DIR/host/$host/mrcd.sock" --control "$LAB_DIR/host/$host/control.sock"
+	lab_spawn "$name" "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock"
 }
