@@ -264,12 +264,22 @@ void mrcd_conf_keys_write(FILE *out)
 	}
 }
 
-/* In mdoc a backslash escapes and a leading dot or quote commands. */
+/*
+ * Text in mdoc, in lines of less than 80 bytes. A backslash escapes there, and
+ * a dot or quote that begins a line would be a command.
+ */
 static void mdoc_write(FILE *out, const char *text)
 {
-	if (*text == '.' || *text == '\'')
-		fputs("\\&", out);
-	for (; *text; text++) {
+	size_t column = 0;
+
+	for (; *text; text++, column++) {
+		if (*text == ' ' && column > 60) {
+			fputc('\n', out);
+			column = 0;
+			continue;
+		}
+		if (column == 0 && (*text == '.' || *text == '\''))
+			fputs("\\&", out);
 		if (*text == '\\')
 			fputs("\\e", out);
 		else if (*text == '"')
