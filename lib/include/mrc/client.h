@@ -15,7 +15,8 @@
  * to become readable, take events with mrc_poll(). Blocking: mrc_connect(),
  * mrc_accept(), mrc_send_wait(), mrc_recv() with a timeout. Both may be mixed:
  * a blocking call keeps events that are not its own for mrc_poll() or for the
- * blocking call they belong to.
+ * blocking call they belong to. A blocking call answers -EINTR when a signal
+ * handler ran, -ETIMEDOUT when its time has passed (0: do not wait).
  *
  * Threads: one thread at a time per client; different clients are independent.
  * Fork: a child must not use its parent's client.
@@ -38,37 +39,38 @@ struct mrc_msg;      /* a received message */
 
 /* How far a message got (mrc_levels(7)). Larger is further. */
 enum mrc_level {
-	MRC_LEVEL_NONE = 0,      /* not known to have reached the other side */
-	MRC_LEVEL_PLACED = 1,    /* whole and checked in the receiver's memory, and announced there */
-	MRC_LEVEL_VISIBLE = 2,   /* the receiving program took it from its ring */
+	MRC_LEVEL_NONE = 0,    /* not known to have reached the other side */
+	MRC_LEVEL_PLACED = 1,  /* whole and checked in the receiver's memory, and announced there */
+	MRC_LEVEL_VISIBLE = 2, /* the receiving program took it from its ring */
 	MRC_LEVEL_COMMITTED = 3, /* the receiving program accepted it */
 };
 
 /* What became of an operation. */
 enum mrc_status {
 	MRC_STATUS_OK = 0,
-	MRC_STATUS_REJECTED = -1,    /* the receiving program said no; `code` is its reason */
-	MRC_STATUS_UNKNOWN = -2,     /* the peer's daemon restarted: it may have arrived or not */
-	MRC_STATUS_PEER_DIED = -3,   /* the receiving program ended before the level was reached */
-	MRC_STATUS_TIMED_OUT = -4,   /* the deadline passed; the level is what was known by then */
-	MRC_STATUS_CLOSED = -5,      /* the channel was closed before the message could be settled */
-	MRC_STATUS_TOO_BIG = -6,     /* more than the peer's landing memory takes; nothing was sent */
-	MRC_STATUS_NO_SERVICE = -7,  /* nobody listens to that service there */
-	MRC_STATUS_NO_PEER = -8,     /* no such host in this daemon's configuration */
-	MRC_STATUS_REFUSED = -9,     /* the service turned the channel away; `code` is its reason */
-	MRC_STATUS_NOT_ALLOWED = -10, /* this user may not use that service */
-	MRC_STATUS_NO_RESOURCES = -11, /* a limit of the daemon or of this client is reached */
-	MRC_STATUS_DETACHED = -12,   /* the daemon of this host ended; outcome unknown */
-	MRC_STATUS_INVALID = -13,    /* the daemon found the request malformed */
+	MRC_STATUS_REJECTED = -1,  /* the receiving program said no; `code` is its reason */
+	MRC_STATUS_UNKNOWN = -2,   /* the peer's daemon restarted: it may have arrived or not */
+	MRC_STATUS_PEER_DIED = -3, /* the receiving program ended before the level was reached */
+	MRC_STATUS_TIMED_OUT = -4, /* the deadline passed; the level is what was known by then */
+	MRC_STATUS_CLOSED = -5,    /* the channel was closed before the message could be settled */
+	MRC_STATUS_TOO_BIG = -6,   /* more than the peer's landing memory takes; nothing was sent */
+	MRC_STATUS_NO_SERVICE = -7, /* nobody listens to that service there */
+	MRC_STATUS_NO_PEER = -8,    /* no such host in this daemon's configuration */
+	MRC_STATUS_REFUSED = -9,    /* the service turned the channel away; `code` is its reason */
+	MRC_STATUS_NOT_ALLOWED = -10,    /* this user may not use that service */
+	MRC_STATUS_NO_RESOURCES = -11,   /* a limit of the daemon or of this client is reached */
+	MRC_STATUS_DETACHED = -12,       /* the daemon of this host ended; outcome unknown */
+	MRC_STATUS_INVALID = -13,        /* the daemon found the request malformed */
 	MRC_STATUS_BUFFER_CHANGED = -14, /* the sender changed the buffer while it was sent */
-	MRC_STATUS_IN_USE = -15,     /* another client offers that service already */
+	MRC_STATUS_IN_USE = -15,         /* another client offers that service already */
 };
 
 enum mrc_event_type {
 	MRC_EVENT_LISTENING = 1, /* listener, status, user */
 	MRC_EVENT_INCOMING = 2,  /* listener, channel: accept or refuse it */
-	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; on failure the channel is freed by
-				  * mrc_close() like any other */
+	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; answers mrc_accept_incoming() too,
+				  * with user 0. On failure nothing more comes: free the channel
+				  * with mrc_channel_free() */
 	MRC_EVENT_SENT = 4,      /* channel, number, status, level, code, user */
 	MRC_EVENT_RECEIVED = 5,  /* channel, msg: the program owns msg until it releases it */
 	MRC_EVENT_CLOSED = 6,    /* channel, status, code: nothing more will happen on it */
@@ -97,7 +99,10 @@ struct mrc_attach_options {
 
 #define MRC_CHANNEL_UNORDERED 1U /* messages are delivered as soon as they are whole */
 
-#define MRC_WAIT_FOREVER INT64_MAX
+#define MRC_WAIT_FOREVER      INT64_MAX
+
+/* The code of a rejection by the library: the channel was freed before the program took the message. */
+#define MRC_CODE_NOT_READ UINT32_MAX
 
 /* ---- attachment ---- */
 
@@ -112,7 +117,11 @@ int mrc_attach(const struct mrc_attach_options *options, struct mrc_client **cli
 /* Ends the attachment and frees all of its channels, listeners, messages and buffers. NULL is fine. */
 void mrc_detach(struct mrc_client *client);
 
-/* Readable when mrc_poll() has something to say. Owned by the client; do not read it. */
+/*
+ * Readable, level triggered, when mrc_poll() has something to say; no rule
+ * about how it must be called in between. It may be readable for nothing.
+ * Owned by the client: poll it, do not read it.
+ */
 int mrc_client_fd(const struct mrc_client *client);
 
 /* The name of this host's daemon, and the largest message this client can send. */
@@ -122,9 +131,11 @@ uint64_t mrc_client_message_bytes_max(const struct mrc_client *client);
 /* Text of the last error of attaching or of this client (NULL: of attaching). For people. */
 const char *mrc_last_error(const struct mrc_client *client);
 
-/* Name and explanation of a status, level, or negative errno. Static strings. */
+/* Name and explanation of an outcome (enum mrc_status) or level. Static strings. */
 const char *mrc_status_name(int status);
 const char *mrc_status_text(int status);
+/* Explanation of a negative errno that a call answered (their numbers are not those of outcomes). */
+const char *mrc_error_text(int error);
 const char *mrc_level_name(enum mrc_level level);
 
 /*
@@ -134,8 +145,9 @@ const char *mrc_level_name(enum mrc_level level);
 int mrc_poll(struct mrc_client *client, struct mrc_event *events_out, int events_max);
 
 /*
- * Wait until mrc_poll() has something, at most timeout_ns (0: do not wait).
- * Answers 1 for something, 0 for time-out, -EINTR, -ECONNRESET.
+ * Wait until mrc_poll() has something, or there is room after an -EAGAIN, at
+ * most timeout_ns (0: do not wait). Answers 1 for something, 0 for time-out,
+ * -EINTR, -ECONNRESET.
  */
 int mrc_wait(struct mrc_client *client, int64_t timeout_ns);
 
@@ -144,13 +156,21 @@ int mrc_wait(struct mrc_client *client, int64_t timeout_ns);
 /* Offer a service: answered by MRC_EVENT_LISTENING. -EINVAL (name), -EAGAIN (try later). */
 int mrc_listen_start(struct mrc_client *client, const char *service, uint64_t user,
 		     struct mrc_listener **listener_out);
-/* The same, waiting for the answer: 0, a negative errno, or an enum mrc_status through status_out. */
+/*
+ * The same, waiting for the answer. 0: *status_out says what it was, and
+ * *listener_out is NULL unless that is MRC_STATUS_OK. With status_out NULL,
+ * another status is -ECONNREFUSED. mrc_connect() answers alike.
+ */
 int mrc_listen(struct mrc_client *client, const char *service, int64_t timeout_ns,
 	       struct mrc_listener **listener_out, int *status_out);
 /* Stop offering; channels already accepted live on. Frees the listener. */
 void mrc_listener_close(struct mrc_listener *listener);
 
-/* Open a channel to "host/service": answered by MRC_EVENT_CONNECTED, also when the peer comes up only later. */
+/*
+ * Open a channel to "host/service": answered by MRC_EVENT_CONNECTED, also when
+ * the peer comes up only later. After a time-out or signal mrc_connect() has
+ * given the channel up.
+ */
 int mrc_connect_start(struct mrc_client *client, const char *target, unsigned flags, uint64_t user,
 		      struct mrc_channel **channel_out);
 int mrc_connect(struct mrc_client *client, const char *target, unsigned flags, int64_t timeout_ns,
@@ -165,8 +185,10 @@ int mrc_accept(struct mrc_listener *listener, int64_t timeout_ns, struct mrc_cha
 /*
  * No more sends. What was sent is still delivered and answered; then
  * MRC_EVENT_CLOSED comes. mrc_close_wait() waits for that and frees the
- * channel; mrc_channel_free() frees it at once, after CLOSED or not (what is
- * then unanswered is never reported; received messages of it are released).
+ * channel; meanwhile arrivals are rejected (MRC_CODE_NOT_READ), for nobody can
+ * read them. mrc_channel_free() frees it at once, after CLOSED or not: what is
+ * then unanswered is never reported, messages the program holds of it are
+ * released, those it has not taken are rejected.
  */
 int mrc_close(struct mrc_channel *channel);
 int mrc_close_wait(struct mrc_channel *channel, int64_t timeout_ns, int *status_out);
@@ -184,7 +206,8 @@ void *mrc_channel_context(const struct mrc_channel *channel);
 
 /* Memory to send from, 64-byte aligned. -ENOMEM: no contiguous space now; -EMSGSIZE: never. */
 int mrc_buf_alloc(struct mrc_client *client, size_t len_bytes, void **buf_out);
-/* Give it back. Not while a send from it is unanswered. NULL is fine. */
+/* Give it back. Not while a send from it is unanswered. NULL is fine; anything else that
+ * mrc_buf_alloc() did not give is left alone, and mrc_last_error() says so. */
 void mrc_buf_free(struct mrc_client *client, void *buf);
 
 /*
@@ -204,11 +227,15 @@ void mrc_buf_free(struct mrc_client *client, void *buf);
 int mrc_send(struct mrc_channel *channel, const void *data, size_t len_bytes, enum mrc_level level,
 	     uint64_t deadline_ns, uint64_t user);
 
-/* Send and wait for the answer. 0 with the outcome in *event_out; -ETIMEDOUT (still under way). */
+/*
+ * Send and wait for the answer. 0 with the outcome in *event_out (may be NULL).
+ * -ETIMEDOUT and -EINTR: if it is under way, mrc_poll() answers it later, with
+ * the address of `data` as `user`; mrc_channel_sends_outstanding() counts it.
+ */
 int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t len_bytes,
 		  enum mrc_level level, int64_t timeout_ns, struct mrc_event *event_out);
 
-/* Sends not yet answered on this channel. */
+/* Sends on this channel whose answer the program has not taken. */
 uint32_t mrc_channel_sends_outstanding(const struct mrc_channel *channel);
 
 /* ---- receiving ---- */
