@@ -24,17 +24,17 @@ struct mrcd_peer_path {
 	struct mrcd_rail *rail; /* the worker's */
 	struct mrcd_link *link; /* the kind's; NULL between epochs */
 	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
-	uint64_t heard_ns;	/* when the last frame came */
-	uint64_t left_ns;	/* when it left service; 0: never was, or is in it */
+	uint64_t heard_ns;      /* when the last frame came */
+	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
 };
 
 struct mrcd_peer {
-	struct mrcd_worker *worker;	   /* the owner */
+	struct mrcd_worker *worker;        /* the owner */
 	const struct mrcd_conf_peer *conf; /* the configuration's; NULL: an end of the loop */
-	char name[MRC_NAME_MAX + 1];	   /* as shown to people */
-	struct mrc_conn *conn;		   /* ours */
+	char name[MRC_NAME_MAX + 1];       /* as shown to people */
+	struct mrc_conn *conn;             /* ours */
 	struct mrcd_peer_path paths[MRC_PATHS_MAX];
 	uint8_t path_count;
 	struct event *timer; /* ours; the engine's deadline */
@@ -269,14 +269,20 @@ static void mrcd_peer_fence_link(struct mrcd_peer_path *path)
 
 void mrcd_peer_stop(struct mrcd_peer *peer)
 {
+	if (peer->is_stopped)
+		return;
 	peer->is_stopped = true;
 	if (peer->timer != NULL)
 		event_del(peer->timer);
 	if (peer->kick != NULL)
 		event_del(peer->kick);
 	for (uint8_t i = 0; i < peer->path_count; i++) {
+		struct mrcd_rail *rail = peer->paths[i].rail;
+
 		if (peer->paths[i].link != NULL)
 			mrcd_peer_fence_link(&peer->paths[i]);
+		if (rail->kind_data != NULL && rail->ops->forget != NULL)
+			rail->ops->forget(rail, peer);
 	}
 }
 

@@ -31,7 +31,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		  const char *own_name, struct mrcd_peer **peer_out);
 /* The rails are open: tell the engine which have a carrier and which are drained, and pump. */
 void mrcd_peer_start(struct mrcd_peer *peer);
-/* Fences its links and pumps no more. The engine still answers questions. */
+/* Fences its links, ends attempts to connect, and pumps no more. The engine still answers. */
 void mrcd_peer_stop(struct mrcd_peer *peer);
 /* Fences and frees its links. */
 void mrcd_peer_free(struct mrcd_peer *peer);

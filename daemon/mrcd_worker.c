@@ -166,7 +166,6 @@ static int mrcd_worker_open_rail(struct mrcd_rail *rail)
 			strerror(-r));
 		return r;
 	}
-	rail->is_carrier_up = rail->ops->has_carrier(rail);
 	if (!rail->is_carrier_up)
 		mrcd_warn("rail %s (%s): no carrier; waiting for it", rail->conf->name,
 			  rail->conf->interface);
@@ -179,7 +178,13 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 {
 	int r;
 
-	/* Rails first: a client's connect must not meet a half-built daemon. */
+	/* Carriers first: rails want to know their interfaces. Clients last: a connect must not
+	 * meet a half-built daemon. */
+	r = mrcd_carrier_new(worker, &worker->carrier);
+	if (r < 0) {
+		mrcd_err("cannot listen to carrier events of the kernel: %s", strerror(-r));
+		goto err_close_fd;
+	}
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		r = mrcd_worker_open_rail(&worker->rails[i]);
 		if (r < 0)
@@ -192,11 +197,6 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 		goto err_close_fd;
 	}
 	worker->is_loop_open = true;
-	r = mrcd_carrier_new(worker, &worker->carrier);
-	if (r < 0) {
-		mrcd_err("cannot listen to carrier events of the kernel: %s", strerror(-r));
-		goto err_close_fd;
-	}
 	r = mrcd_client_side_new(worker, client_fd, &worker->clients);
 	if (r < 0) {
 		mrcd_err("cannot offer the client socket in %s: %s", worker->conf->runtime_dir,
