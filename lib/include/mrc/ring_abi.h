@@ -66,7 +66,7 @@ enum mrc_abi_fd {
 	MRC_ABI_FD_SEND_ARENA,     /* memfd, read-write */
 	MRC_ABI_FD_LANDING_ARENA,  /* memfd, read-only */
 	MRC_ABI_FD_DAEMON_BELL,    /* eventfd: the client rings it */
-	MRC_ABI_FD_CLIENT_BELL,    /* eventfd: the daemon rings it */
+	MRC_ABI_FD_CLIENT_BELL,    /* pipe: the daemon writes 8 bytes to ring, read 8 to silence */
 	MRC_ABI_FD_COUNT,
 };
 
@@ -140,7 +140,9 @@ enum mrc_cqe_type {
 				* peer takes. Also answers ACCEPT, with user_data 0. */
 	MRC_CQE_SENT = 4,      /* user_data, channel, number, status, level, code */
 	MRC_CQE_ARRIVED = 5,   /* channel, number, offset (landing arena), len_bytes, flags */
-	MRC_CQE_CLOSED = 6,    /* channel, status, code: the channel's last entry */
+	MRC_CQE_CLOSED = 6,    /* channel, status, code: the channel's last entry, but for SENT of
+				* SENDs that were still in the ring then: those follow, with
+				* status CLOSED */
 	MRC_CQE_GAP = 7,       /* channel, number: this message was given up by its sender */
 };
 

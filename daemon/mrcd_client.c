@@ -1,0 +1,794 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrcd_client - the clients' socket, the turn, a client's beginning and end (mrcd_client_impl.h) */
+#include "mrcd_client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mrcd_client_impl.h"
+#include "mrcd_log.h"
+#include "mrcd_sigbus.h"
+
+#define ACCEPTS_MAX     16U /* new connections in one turn */
+#define ACCEPT_RETRY_NS (100 * MRC_MS)
+
+/* The C library wants its control buffer aligned as a cmsghdr. */
+union fd_cmsg {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * MRC_ABI_FD_COUNT)];
+};
+
+static struct timeval timeval_of(uint64_t ns)
+{
+	return (struct timeval){
+		.tv_sec = (time_t)(ns / MRC_S),
+		.tv_usec = (suseconds_t)((ns % MRC_S + MRC_US - 1) / MRC_US),
+	};
+}
+
+/* ---- looking clients and channels up ---- */
+
+uint64_t mrcd_client_cookie(const struct mrcd_client *client, const struct mrcd_channel *channel)
+{
+	return (uint64_t)client->index << 48 | (uint64_t)(client->generation & 0xffff) << 32 |
+	       channel->id;
+}
+
+struct mrcd_channel *mrcd_client_side_channel(const struct mrcd_client_side *side, uint64_t cookie,
+					      struct mrcd_client **client_out)
+{
+	uint64_t index = cookie >> 48;
+	uint32_t id = (uint32_t)cookie;
+	struct mrcd_client *client;
+	struct mrcd_channel *channel;
+	uint32_t slot;
+
+	*client_out = NULL;
+	if (id == 0 || index >= side->clients_max)
+		return NULL;
+	client = side->clients[index];
+	if (client == NULL || (client->generation & 0xffff) != (cookie >> 32 & 0xffff))
+		return NULL;
+	slot = id & ((1U << client->channel_bits) - 1);
+	if (slot >= client->channels_max)
+		return NULL;
+	channel = &client->channels[slot];
+	if (channel->id != id)
+		return NULL;
+	*client_out = client;
+	return channel;
+}
+
+const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie, uint64_t addr,
+			     uint64_t len)
+{
+	struct mrcd_client *client;
+
+	if (worker->clients == NULL ||
+	    mrcd_client_side_channel(worker->clients, channel_cookie, &client) == NULL ||
+	    client->is_dead)
+		return NULL;
+	if (addr > client->send_arena.len_bytes || len > client->send_arena.len_bytes - addr)
+		return NULL;
+	return client->send_arena.addr + addr;
+}
+
+void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len)
+{
+	struct mrcd_client *client;
+	struct mrcd_channel *channel;
+	uint64_t start = 0;
+	uint64_t end;
+
+	if (place->is_scratch || worker->clients == NULL)
+		return NULL;
+	channel = mrcd_client_side_channel(worker->clients, place->channel_cookie, &client);
+	if (channel == NULL || client->is_dead)
+		return NULL;
+	end = mrcd_arena_size_bytes(client->buffer_arena);
+	if (place->is_eager) {
+		start = channel->ring_offset;
+		end = channel->ring_bytes;
+	}
+	if (place->addr > end || len > end - place->addr)
+		return NULL;
+	return client->landing.addr + start + place->addr;
+}
+
+/* ---- telling the engine ---- */
+
+void mrcd_client_side_schedule(struct mrcd_client_side *side)
+{
+	struct timeval now = {0};
+
+	if (side->is_turn_due)
+		return;
+	side->is_turn_due = true;
+	/* By the timer: made active from its own callback it would run again before any I/O. */
+	event_add(side->turn_event, &now);
+}
+
+int mrcd_client_side_tell(struct mrcd_client_side *side, struct mrcd_peer *peer,
+			  const struct mrc_event_in *ev)
+{
+	int r = mrcd_peer_handle(peer, ev);
+
+	if (peer == side->performing)
+		return r;
+	for (uint32_t i = 0; i < side->touched_count; i++)
+		if (side->touched[i] == peer)
+			return r;
+	MRC_ASSERT(side->touched_count < side->touched_max);
+	side->touched[side->touched_count++] = peer;
+	mrcd_client_side_schedule(side);
+	return r;
+}
+
+void mrcd_client_side_flush(struct mrcd_client_side *side)
+{
+	struct mrcd_client *client;
+
+	while ((client = TAILQ_FIRST(&side->bells)) != NULL) {
+		TAILQ_REMOVE(&side->bells, client, bell_entry);
+		client->is_bell_due = false;
+		mrcd_client_ring_bell(client);
+	}
+}
+
+void mrcd_client_side_arm(struct mrcd_client_side *side, uint64_t deadline_ns)
+{
+	struct timeval wait;
+
+	if (deadline_ns >= side->deadline_ns)
+		return;
+	side->deadline_ns = deadline_ns;
+	wait = timeval_of(deadline_ns > side->worker->now_ns ? deadline_ns - side->worker->now_ns
+							     : 0);
+	event_add(side->deadline_event, &wait);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+	uint64_t now_ns = mrcd_worker_now(side->worker);
+	uint64_t first_ns = MRC_NEVER;
+
+	side->deadline_ns = MRC_NEVER;
+	for (uint32_t i = 0; i < side->clients_max; i++) {
+		struct mrcd_client *client = side->clients[i];
+		uint64_t next_ns;
+
+		if (client == NULL || client->is_dead)
+			continue;
+		next_ns = client->deadline_ns;
+		if (next_ns <= now_ns)
+			mrcd_client_expire(client, now_ns, &next_ns);
+		first_ns = MRC_MIN(first_ns, next_ns);
+	}
+	mrcd_client_side_arm(side, first_ns);
+	mrcd_client_side_flush(side);
+}
+
+/* ---- a client's end ---- */
+
+static void dead_later(struct mrcd_client *client)
+{
+	if (client->is_dead_due)
+		return;
+	client->is_dead_due = true;
+	TAILQ_INSERT_TAIL(&client->side->dead, client, dead_entry);
+	mrcd_client_side_schedule(client->side);
+}
+
+static void client_mark_dead(struct mrcd_client *client)
+{
+	client->is_dead = true;
+	client->side->client_alive_count--;
+	dead_later(client);
+}
+
+void mrcd_client_break(struct mrcd_client *client, const char *format, ...)
+{
+	struct mrcd_client_side *side = client->side;
+	uint64_t held_back;
+	char why[160];
+	va_list args;
+
+	if (client->is_dead)
+		return;
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	if (mrcd_log_allowed(&side->log_broken, side->worker->now_ns, &held_back))
+		mrcd_warn("client %s (pid %d): %s; ended (%" PRIu64 " such lines held back)",
+			  client->name, (int)client->pid, why, held_back);
+	client_mark_dead(client);
+}
+
+void mrcd_client_reap_later(struct mrcd_client *client)
+{
+	dead_later(client);
+}
+
+static void client_unlist(struct mrcd_client *client)
+{
+	struct mrcd_client_side *side = client->side;
+
+	if (client->is_active)
+		TAILQ_REMOVE(&side->active, client, active_entry);
+	if (client->is_bell_due)
+		TAILQ_REMOVE(&side->bells, client, bell_entry);
+	client->is_active = client->is_bell_due = false;
+}
+
+/* Take dead clients apart; free those of which the engine has freed all. */
+static void dead_bury(struct mrcd_client_side *side)
+{
+	struct mrcd_client *client;
+
+	while ((client = TAILQ_FIRST(&side->dead)) != NULL) {
+		if (!client->is_apart) {
+			client->is_apart = true;
+			mrcd_client_abort_channels(client);
+			client_unlist(client);
+			mrcd_client_close(client);
+		}
+		/* Last, so that what abort_channels() freed is not listed twice. */
+		TAILQ_REMOVE(&side->dead, client, dead_entry);
+		client->is_dead_due = false;
+		if (client->channel_count > 0)
+			continue;
+		mrcd_info("client %s (pid %d): gone, all of its memory is free", client->name,
+			  (int)client->pid);
+		side->clients[client->index] = NULL;
+		side->client_count--;
+		mrcd_client_free(client);
+	}
+}
+
+/* ---- the turn ---- */
+
+void mrcd_client_activate(struct mrcd_client *client)
+{
+	if (client->is_active || client->is_dead)
+		return;
+	client->is_active = true;
+	client->idle_since_ns = client->side->worker->now_ns;
+	TAILQ_INSERT_TAIL(&client->side->active, client, active_entry);
+	__atomic_store_n(&client->shm->daemon_sleeping, 0, __ATOMIC_RELAXED);
+	mrcd_client_side_schedule(client->side);
+}
+
+/* One client's part of a turn. Answers whether there was anything; *stays_out: look again next turn. */
+static bool client_turn(struct mrcd_client *client, uint64_t now_ns, bool *stays_out)
+{
+	uint32_t done;
+
+	*stays_out = false;
+	if (client->is_hung_up) {
+		/* To the last published entry: a commit before exit counts. */
+		mrcd_client_take_seen(client, UINT32_MAX);
+		mrcd_client_take_submissions(client, UINT32_MAX);
+		if (!client->is_dead)
+			client_mark_dead(client);
+		return true;
+	}
+	/* Completions first, so that VISIBLE is known before what follows from it. */
+	done = mrcd_client_take_seen(client, MRCD_TURN_SEEN_MAX);
+	done += mrcd_client_take_submissions(client, MRCD_TURN_ENTRIES_MAX);
+	if (client->is_dead)
+		return true;
+	if (done > 0)
+		client->idle_since_ns = now_ns;
+	*stays_out = now_ns - client->idle_since_ns < client->side->worker->conf->spin_ns ||
+		     done > 0 || !mrcd_client_sleep(client);
+	return done > 0;
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+	uint64_t now_ns = mrcd_worker_now(side->worker);
+	struct mrcd_client *last = TAILQ_LAST(&side->active, mrcd_client_list);
+	struct mrcd_client *client;
+	bool had_work = !TAILQ_EMPTY(&side->dead) || side->touched_count > 0;
+	uint32_t pump_count;
+
+	side->is_turn_due = false;
+	/* Each once; who stays goes to the end of the line. */
+	while (last != NULL && (client = TAILQ_FIRST(&side->active)) != NULL) {
+		bool stays;
+
+		TAILQ_REMOVE(&side->active, client, active_entry);
+		client->is_active = false;
+		had_work |= client_turn(client, now_ns, &stays);
+		if (stays) {
+			client->is_active = true;
+			TAILQ_INSERT_TAIL(&side->active, client, active_entry);
+		}
+		if (client == last)
+			break;
+	}
+	dead_bury(side);
+
+	/* Pumping one peer may touch another (a buffer freed by one is granted to the next): next turn. */
+	pump_count = side->touched_count;
+	memcpy(side->pumping, side->touched, pump_count * sizeof(struct mrcd_peer *));
+	side->touched_count = 0;
+	for (uint32_t i = 0; i < pump_count; i++)
+		mrcd_peer_pump(side->pumping[i]);
+	mrcd_client_side_flush(side);
+	if (!TAILQ_EMPTY(&side->active)) {
+		if (!had_work)
+			sched_yield(); /* polling: whoever we wait for may need this processor */
+		mrcd_client_side_schedule(side);
+	}
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client *client = context;
+
+	/* Edge triggered and never read: a client that shares the descriptor could make a read block. */
+	mrcd_worker_now(client->side->worker);
+	mrcd_client_activate(client);
+	/* Now, after the other events of this turn of the loop, not after another look at the kernel. */
+	event_active(client->side->turn_event, EV_TIMEOUT, 0);
+}
+
+static void client_hang_up(struct mrcd_client *client)
+{
+	client->is_hung_up = true;
+	event_del(client->socket_event);
+	mrcd_client_activate(client);
+}
+
+static void on_socket(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client *client = context;
+	struct mrc_abi_request request;
+
+	mrcd_worker_now(client->side->worker);
+	for (uint32_t i = 0; i < MRCD_TURN_REQUESTS_MAX && !client->is_dead; i++) {
+		ssize_t len = recv(fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (len <= 0) {
+			client_hang_up(client);
+			break;
+		}
+		if (len != (ssize_t)sizeof(request))
+			mrcd_client_break(client, "it made a request of %zd bytes", len);
+		else
+			mrcd_client_request(client, &request);
+	}
+	if (client->is_dead)
+		event_del(client->socket_event);
+	mrcd_client_side_flush(client->side);
+}
+
+/* After a SIGBUS somewhere: whose memory was it? */
+static void on_sigbus_bell(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) < 0)
+		return;
+	mrcd_worker_now(side->worker);
+	for (uint32_t i = 0; i < side->clients_max; i++) {
+		struct mrcd_client *client = side->clients[i];
+
+		if (client == NULL || client->is_dead)
+			continue;
+		if (mrcd_sigbus_has_hit(client->rings.sigbus_slot) ||
+		    mrcd_sigbus_has_hit(client->send_arena.sigbus_slot))
+			mrcd_client_break(client, "its memory went away under the daemon");
+	}
+}
+
+/* ---- attaching ---- */
+
+static void pending_free(struct mrcd_pending *pending)
+{
+	TAILQ_REMOVE(&pending->side->pendings, pending, entry);
+	pending->side->pending_count--;
+	if (pending->event != NULL)
+		event_free(pending->event);
+	if (pending->fd >= 0)
+		close(pending->fd);
+	free(pending);
+}
+
+static int welcome_send(int fd, const struct mrc_abi_welcome *welcome, const int *fds)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)welcome, .iov_len = sizeof(*welcome)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	union fd_cmsg control = {0};
+
+	if (fds != NULL) {
+		struct cmsghdr *cmsg = &control.align;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * MRC_ABI_FD_COUNT);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * MRC_ABI_FD_COUNT);
+	}
+	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void attach_refuse(struct mrcd_client_side *side, int fd, int status, const char *text)
+{
+	struct mrc_abi_welcome welcome = {
+		.magic = MRC_ABI_MAGIC,
+		.version = MRC_ABI_VERSION,
+		.status = status,
+		.generation = side->worker->boot_id,
+	};
+	uint64_t held_back;
+
+	snprintf(welcome.host, sizeof(welcome.host), "%s", side->worker->conf->host);
+	snprintf(welcome.text, sizeof(welcome.text), "%s", text);
+	if (mrcd_log_allowed(&side->log_refused, side->worker->now_ns, &held_back))
+		mrcd_notice("a program was refused: %s (%" PRIu64 " such lines held back)", text,
+			    held_back);
+	welcome_send(fd, &welcome, NULL);
+}
+
+/* Put a new client among the others, with its events. Takes over fd on success. */
+static int client_list(struct mrcd_client_side *side, struct mrcd_client *client, int fd)
+{
+	struct ucred cred;
+	socklen_t cred_len = sizeof(cred);
+	uint32_t index = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0)
+		return -errno;
+	while (side->clients[index] != NULL)
+		index++;
+	MRC_ASSERT(index < side->clients_max);
+	client->pid = cred.pid;
+	client->uid = cred.uid;
+	client->gid = cred.gid;
+	client->index = index;
+	client->socket_event =
+		event_new(side->worker->base, fd, EV_READ | EV_PERSIST, on_socket, client);
+	client->bell_event = event_new(side->worker->base, client->bell_fd,
+				       EV_READ | EV_PERSIST | EV_ET, on_bell, client);
+	if (client->socket_event == NULL || client->bell_event == NULL ||
+	    event_add(client->socket_event, NULL) < 0 || event_add(client->bell_event, NULL) < 0)
+		return -ENOMEM;
+	client->generation = ++side->generations[index];
+	client->fd = fd;
+	side->clients[index] = client;
+	side->client_count++;
+	side->client_alive_count++;
+	return 0;
+}
+
+static void on_pending(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_pending *pending = context;
+	struct mrcd_client_side *side = pending->side;
+	struct mrc_abi_attach attach = {0};
+	struct mrc_abi_welcome welcome;
+	char text[MRC_ABI_TEXT_BYTES] = "";
+	struct mrcd_client *client = NULL;
+	int fds[MRC_ABI_FD_COUNT];
+	uint32_t version;
+	ssize_t len;
+	int r;
+
+	mrcd_worker_now(side->worker);
+	len = (what & EV_TIMEOUT) != 0
+		      ? 0
+		      : recv(fd, &attach, sizeof(attach), MSG_DONTWAIT | MSG_TRUNC);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (len <= 0) {
+		pending_free(pending); /* said nothing in time, or has gone */
+		return;
+	}
+	r = mrcd_attach_check(side, &attach, len, &version, text, sizeof(text));
+	if (r == 0)
+		r = mrcd_client_new(side, &attach, version, &client, fds, text, sizeof(text));
+	if (r < 0) {
+		attach_refuse(side, fd, r, text);
+		pending_free(pending);
+		return;
+	}
+	/* First the event: only one may watch the descriptor. */
+	event_free(pending->event);
+	pending->event = NULL;
+	mrcd_client_welcome(client, version, &welcome);
+	r = client_list(side, client, fd);
+	if (r < 0) {
+		attach_refuse(side, fd, r, "the daemon is out of memory");
+		mrcd_client_close(client);
+		mrcd_client_free(client);
+	} else {
+		pending->fd = -1;
+		mrcd_info("client %s (pid %d, uid %d) attached", client->name, (int)client->pid,
+			  (int)client->uid);
+		r = welcome_send(fd, &welcome, fds);
+		if (r < 0)
+			client_hang_up(client); /* it has gone already */
+	}
+	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
+		if (i != MRC_ABI_FD_DAEMON_BELL)
+			close(fds[i]);
+	pending_free(pending);
+}
+
+static void pending_new(struct mrcd_client_side *side, int fd)
+{
+	struct timeval timeout = timeval_of(side->worker->conf->handshake_timeout_ns);
+	struct mrcd_pending *pending = calloc(1, sizeof(*pending));
+
+	if (pending == NULL) {
+		close(fd);
+		return;
+	}
+	/* The oldest has had the longest time to speak; who is honest speaks at once. */
+	if (side->pending_count >= side->pendings_max)
+		pending_free(TAILQ_FIRST(&side->pendings));
+	pending->side = side;
+	pending->fd = fd;
+	TAILQ_INSERT_TAIL(&side->pendings, pending, entry);
+	side->pending_count++;
+	pending->event =
+		event_new(side->worker->base, fd, EV_READ | EV_PERSIST, on_pending, pending);
+	if (pending->event == NULL || event_add(pending->event, &timeout) < 0)
+		pending_free(pending);
+}
+
+static void on_listen(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+	struct timeval retry = timeval_of(ACCEPT_RETRY_NS);
+
+	for (uint32_t i = 0; i < ACCEPTS_MAX; i++) {
+		int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (client_fd >= 0) {
+			pending_new(side, client_fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			uint64_t held_back;
+
+			if (mrcd_log_allowed(&side->log_refused, mrcd_worker_now(side->worker),
+					     &held_back))
+				mrcd_err("cannot take new clients: %s; trying again in 100 ms",
+					 strerror(errno));
+			event_del(side->listen_event);
+			event_add(side->listen_retry_event, &retry);
+		}
+		return;
+	}
+}
+
+static void on_listen_retry(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+
+	event_add(side->listen_event, NULL);
+}
+
+/* ---- the whole ---- */
+
+/* Bind path; a socket that a daemon before us left behind is replaced, one that answers is not. */
+static int socket_listen(const char *path, int *fd_out)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd;
+	int r;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
+	if (r == -EADDRINUSE) {
+		int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		if (probe >= 0 && connect(probe, (struct sockaddr *)&addr, sizeof(addr)) < 0 &&
+		    errno == ECONNREFUSED && unlink(path) == 0)
+			r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
+		if (probe >= 0)
+			close(probe);
+	}
+	/* Who may do what is decided by SO_PEERCRED and the services' rules, not here. */
+	if (r == 0 && (chmod(path, 0666) < 0 || listen(fd, 128) < 0))
+		r = -errno;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	*fd_out = fd;
+	return 0;
+}
+
+int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
+			 struct mrcd_client_side **clients_out)
+{
+	struct mrcd_client_side *side;
+	int r;
+
+	/* Bells are watched by edges; every backend but Linux' own lacks them. */
+	if ((event_base_get_features(worker->base) & EV_FEATURE_ET) == 0)
+		return -ENOTSUP;
+	side = calloc(1, sizeof(*side));
+	if (side == NULL)
+		return -ENOMEM;
+	side->worker = worker;
+	side->limits = &worker->conf->clients;
+	side->window = side->limits->window_messages;
+	side->listen_fd = listen_fd;
+	side->sigbus_fd = -1;
+	side->deadline_ns = MRC_NEVER;
+	side->clients_max = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
+	side->pendings_max = MRC_MAX(worker->conf->handshakes_max, 1U);
+	side->touched_max = worker->conf->peer_count + 2;
+	side->log_refused = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 10);
+	side->log_broken = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 20);
+	TAILQ_INIT(&side->pendings);
+	TAILQ_INIT(&side->active);
+	TAILQ_INIT(&side->bells);
+	TAILQ_INIT(&side->dead);
+	MRC_ASSERT(side->window > 0 && (side->window & (side->window - 1)) == 0);
+
+	r = -ENOMEM;
+	side->clients = calloc(side->clients_max, sizeof(struct mrcd_client *));
+	side->generations = calloc(side->clients_max, sizeof(*side->generations));
+	side->touched = calloc(side->touched_max, sizeof(struct mrcd_peer *));
+	side->pumping = calloc(side->touched_max, sizeof(struct mrcd_peer *));
+	if (side->clients == NULL || side->generations == NULL || side->touched == NULL ||
+	    side->pumping == NULL)
+		goto err;
+	r = mrcd_sigbus_install();
+	if (r < 0)
+		goto err;
+	side->sigbus_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (side->sigbus_fd < 0) {
+		r = -errno;
+		goto err;
+	}
+	if (listen_fd < 0) {
+		snprintf(side->path, sizeof(side->path), "%s/mrcd.sock", worker->conf->runtime_dir);
+		r = socket_listen(side->path, &side->listen_fd);
+		if (r < 0) {
+			mrcd_err("cannot listen for clients at %s: %s", side->path,
+				 r == -EADDRINUSE ? "another daemon is using it" : strerror(-r));
+			side->path[0] = 0;
+			goto err;
+		}
+	} else if (evutil_make_socket_nonblocking(listen_fd) < 0 ||
+		   evutil_make_socket_closeonexec(listen_fd) < 0) {
+		r = -EIO;
+		goto err;
+	}
+	side->listen_event =
+		event_new(worker->base, side->listen_fd, EV_READ | EV_PERSIST, on_listen, side);
+	side->listen_retry_event = evtimer_new(worker->base, on_listen_retry, side);
+	side->turn_event = evtimer_new(worker->base, on_turn, side);
+	side->deadline_event = evtimer_new(worker->base, on_deadline, side);
+	side->sigbus_event = event_new(worker->base, side->sigbus_fd, EV_READ | EV_PERSIST,
+				       on_sigbus_bell, side);
+	r = -ENOMEM;
+	if (side->listen_event == NULL || side->listen_retry_event == NULL ||
+	    side->turn_event == NULL || side->deadline_event == NULL ||
+	    side->sigbus_event == NULL || event_add(side->listen_event, NULL) < 0 ||
+	    event_add(side->sigbus_event, NULL) < 0)
+		goto err;
+	*clients_out = side;
+	return 0;
+err:
+	mrcd_client_side_free(side);
+	return r;
+}
+
+static void event_free_any(struct event *event)
+{
+	if (event != NULL)
+		event_free(event);
+}
+
+void mrcd_client_side_free(struct mrcd_client_side *side)
+{
+	struct mrcd_pending *pending;
+
+	if (side == NULL)
+		return;
+	while ((pending = TAILQ_FIRST(&side->pendings)) != NULL)
+		pending_free(pending);
+	for (uint32_t i = 0; side->clients != NULL && i < side->clients_max; i++) {
+		mrcd_client_close(side->clients[i]);
+		mrcd_client_free(side->clients[i]);
+	}
+	event_free_any(side->listen_event);
+	event_free_any(side->listen_retry_event);
+	event_free_any(side->turn_event);
+	event_free_any(side->deadline_event);
+	event_free_any(side->sigbus_event);
+	if (side->listen_fd >= 0)
+		close(side->listen_fd);
+	if (side->sigbus_fd >= 0)
+		close(side->sigbus_fd);
+	if (side->path[0] != 0)
+		unlink(side->path);
+	free(side->clients);
+	free(side->generations);
+	free(side->touched);
+	free(side->pumping);
+	free(side);
+}
+
+/* ---- for mrcctl ---- */
+
+static uint64_t landing_used_bytes(const struct mrcd_client *client)
+{
+	return mrcd_arena_used_bytes(client->ring_arena) +
+	       mrcd_arena_used_bytes(client->buffer_arena);
+}
+
+json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < side->clients_max; i++) {
+		const struct mrcd_client *client = side->clients[i];
+
+		if (client == NULL)
+			continue;
+		json_array_append_new(
+			array,
+			json_pack("{s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+				  "name", client->name, "pid", (json_int_t)client->pid, "uid",
+				  (json_int_t)client->uid, "ending", client->is_dead, "channels",
+				  (json_int_t)client->channel_count, "listeners",
+				  (json_int_t)client->listener_count, "sends_outstanding",
+				  (json_int_t)client->send_count, "send_arena_bytes",
+				  (json_int_t)client->send_arena.len_bytes, "landing_arena_bytes",
+				  (json_int_t)client->landing.len_bytes, "landing_used_bytes",
+				  (json_int_t)landing_used_bytes(client), "completions",
+				  (json_int_t)client->completions, "submissions",
+				  (json_int_t)client->submissions));
+	}
+	return array;
+}
+
+void mrcd_client_side_describe(const struct mrcd_client_side *side, uint64_t channel_cookie,
+			       json_t *object)
+{
+	struct mrcd_client *client;
+	const struct mrcd_channel *channel =
+		mrcd_client_side_channel(side, channel_cookie, &client);
+
+	if (channel == NULL)
+		return;
+	json_object_set_new(object, "client", json_string(client->name));
+	json_object_set_new(object, "pid", json_integer(client->pid));
+	json_object_set_new(object, "service", json_string(channel->service));
+}
+
+uint32_t mrcd_client_side_count(const struct mrcd_client_side *side)
+{
+	return side->client_alive_count;
+}

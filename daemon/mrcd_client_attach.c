@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_client_attach - what a client is made of: memfds, mappings, bells, pools
+ *
+ * Pools are taken whole at attach and zeroed by the kernel page by page as they
+ * are first used, so that a client that does little costs little.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mrcd_client_impl.h"
+#include "mrcd_sigbus.h"
+
+#define EAGER_BYTES_DEFAULT (32U * 1024U) /* struct mrc_limits */
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static uint64_t power_of_two_above(uint64_t value)
+{
+	uint64_t power = 1;
+
+	while (power < value)
+		power <<= 1;
+	return power;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/*
+ * Entries that can lie unread while a client keeps to the rules: an answer for
+ * each outstanding send; a window of arrivals for each channel, half as many
+ * gaps (more are not told: the numbers of later arrivals show them), and its
+ * INCOMING, CONNECTED and CLOSED; and answers without a channel.
+ */
+static uint64_t cq_entries_needed(uint32_t sends_max, uint32_t channels_max, uint32_t window)
+{
+	return (uint64_t)sends_max + (uint64_t)channels_max * (window + window / 2 + 3) +
+	       MRCD_ANSWERS_MAX;
+}
+
+int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
+		      ssize_t len_bytes, uint32_t *version_out, char *text, size_t text_bytes)
+{
+	const struct mrcd_conf_client_limits *limits = side->limits;
+
+	if (len_bytes != (ssize_t)sizeof(*attach) || attach->magic != MRC_ABI_MAGIC) {
+		snprintf(text, text_bytes, "the first packet was not an attach request");
+		return -EPROTO;
+	}
+	if (attach->version_min > attach->version_max || attach->version_min > MRC_ABI_VERSION ||
+	    attach->version_max < MRC_ABI_VERSION) {
+		snprintf(text, text_bytes,
+			 "the program speaks ABI versions %u to %u, this daemon speaks %u",
+			 attach->version_min, attach->version_max, MRC_ABI_VERSION);
+		return -EPROTONOSUPPORT;
+	}
+	if (attach->send_arena_bytes > limits->send_arena_bytes) {
+		snprintf(text, text_bytes, "a send arena of %llu bytes was asked for, at most %llu",
+			 (unsigned long long)attach->send_arena_bytes,
+			 (unsigned long long)limits->send_arena_bytes);
+		return -ENOMEM;
+	}
+	if (attach->landing_arena_bytes > limits->landing_arena_bytes) {
+		snprintf(text, text_bytes,
+			 "a landing arena of %llu bytes was asked for, at most %llu",
+			 (unsigned long long)attach->landing_arena_bytes,
+			 (unsigned long long)limits->landing_arena_bytes);
+		return -ENOMEM;
+	}
+	if (side->client_count >= side->clients_max) {
+		snprintf(text, text_bytes, "%u clients are attached, no more are allowed",
+			 side->client_count);
+		return -EMFILE;
+	}
+	*version_out = MRC_ABI_VERSION;
+	return 0;
+}
+
+/* A sealed memfd of this size, mapped; *fd_out is the caller's. */
+static int map_new(struct mrcd_map *map, const char *name, uint64_t len_bytes, int *fd_out)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	void *addr;
+	int r;
+
+	if (fd < 0 && errno == EINVAL) /* a kernel older than MFD_NOEXEC_SEAL (6.3) */
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	/* With the default mode a client could reopen a read-only descriptor for writing. */
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)len_bytes) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	addr = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (addr == MAP_FAILED) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	map->addr = addr;
+	map->len_bytes = len_bytes;
+	map->sigbus_slot = UINT32_MAX;
+	*fd_out = fd;
+	return 0;
+}
+
+/* For memory the client can write and so punch holes in. */
+static int map_watch(struct mrcd_map *map, int bell_fd)
+{
+	return mrcd_sigbus_watch(map->addr, map->len_bytes, bell_fd, &map->sigbus_slot);
+}
+
+static void map_close(struct mrcd_map *map)
+{
+	if (map->addr == NULL)
+		return;
+	if (map->sigbus_slot != UINT32_MAX)
+		mrcd_sigbus_unwatch(map->sigbus_slot);
+	munmap(map->addr, map->len_bytes);
+	map->addr = NULL;
+}
+
+static int reopen_read_only(int fd)
+{
+	char path[40];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = open(path, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+/*
+ * The client's bell is a pipe, not an eventfd: O_NONBLOCK belongs to an open
+ * file, and an eventfd has only one, which the client could make blocking and
+ * fill, so that our next write hung the daemon. Of a pipe we keep our own open
+ * files. The client's is opened for writing too, so that it sees no hang-up.
+ */
+static int bell_pipe_new(struct mrcd_client *client, int *client_fd_out)
+{
+	char path[40];
+	int fds[2];
+	int r;
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	client->client_bell_read_fd = fds[0];
+	client->client_bell_fd = fds[1];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	r = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (r < 0)
+		return -errno;
+	*client_fd_out = r;
+	return 0;
+}
+
+/* What mrcctl shows must not be able to disturb a terminal or break JSON. */
+static void name_copy(char out[MRC_NAME_MAX + 1], const char in[MRC_NAME_LEN_MAX + 1])
+{
+	size_t len = strnlen(in, MRC_NAME_MAX);
+
+	for (size_t i = 0; i < len; i++)
+		out[i] = (char)(in[i] > ' ' && in[i] < 0x7f && in[i] != '"' && in[i] != '\\' ? in[i]
+											     : '?');
+	out[len] = 0;
+}
+
+static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
+{
+	const struct mrcd_conf_client_limits *limits = client->side->limits;
+	uint64_t sq_bytes, cq_bytes;
+	uint64_t sq_count = power_of_two_above(limits->sends_max);
+	uint64_t cq_needed =
+		cq_entries_needed(limits->sends_max, client->channels_max, client->side->window);
+	int r;
+
+	client->sq_entry_count =
+		(uint32_t)MRC_MAX(MRC_MIN(sq_count, MRCD_SQ_ENTRIES_MAX), MRCD_SQ_ENTRIES_MIN);
+	if (cq_needed > 1U << 30)
+		return -E2BIG;
+	client->cq_entry_count = (uint32_t)power_of_two_above(cq_needed);
+	MRC_ASSERT(client->cq_entry_count >= cq_needed);
+	sq_bytes = round_up(client->sq_entry_count * sizeof(struct mrc_sqe), MRC_RING_PAGE_BYTES);
+	cq_bytes = round_up(client->cq_entry_count * sizeof(struct mrc_cqe), MRC_RING_PAGE_BYTES);
+	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
+	if (client->shadows == NULL)
+		return -ENOMEM;
+	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes,
+		    fd_out);
+	if (r < 0)
+		return r;
+	r = map_watch(&client->rings, client->side->sigbus_fd);
+	if (r < 0)
+		return r;
+	client->shm = (struct mrc_ring_shm *)(void *)client->rings.addr;
+	client->sq = (struct mrc_sqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES);
+	client->cq =
+		(struct mrc_cqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES + sq_bytes);
+	*client->shm = (struct mrc_ring_shm){
+		.magic = MRC_ABI_MAGIC,
+		.version = version,
+		.generation = client->side->worker->boot_id,
+		.sq_entry_count = client->sq_entry_count,
+		.cq_entry_count = client->cq_entry_count,
+		.sq_offset = MRC_RING_PAGE_BYTES,
+		.cq_offset = (uint32_t)(MRC_RING_PAGE_BYTES + sq_bytes),
+		.state = MRC_RING_STATE_RUNNING,
+		.daemon_sleeping = 1,
+	};
+	return 0;
+}
+
+static int pools_new(struct mrcd_client *client)
+{
+	const struct mrcd_conf_client_limits *limits = client->side->limits;
+	uint64_t half = client->landing.len_bytes / 2;
+	int r;
+
+	client->sends_max = limits->sends_max;
+	client->msgs_max = client->channels_max * client->side->window;
+	client->channels = calloc(client->channels_max, sizeof(*client->channels));
+	client->listeners = calloc(MRC_MAX(limits->listeners_max, 1U), sizeof(*client->listeners));
+	client->sends = calloc(client->sends_max, sizeof(*client->sends));
+	client->msgs = calloc(client->msgs_max, sizeof(*client->msgs));
+	client->buckets = calloc(client->msgs_max, sizeof(struct mrcd_msg *));
+	if (client->channels == NULL || client->listeners == NULL || client->sends == NULL ||
+	    client->msgs == NULL || client->buckets == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < client->channels_max; i++) {
+		client->channels[i].index = i;
+		TAILQ_INIT(&client->channels[i].queue);
+		TAILQ_INSERT_TAIL(&client->channels_free, &client->channels[i], entry);
+	}
+	while (1U << client->channel_bits < client->channels_max)
+		client->channel_bits++;
+	while (1U << client->listener_bits < limits->listeners_max)
+		client->listener_bits++;
+	r = mrcd_arena_new(0, half, &client->buffer_arena);
+	if (r < 0)
+		return r;
+	return mrcd_arena_new(half, half, &client->ring_arena);
+}
+
+int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
+		    uint32_t version, struct mrcd_client **client_out,
+		    int fds_out[MRC_ABI_FD_COUNT], char *text, size_t text_bytes)
+{
+	const struct mrcd_conf_client_limits *limits = side->limits;
+	uint64_t send_bytes = attach->send_arena_bytes;
+	uint64_t landing_bytes = attach->landing_arena_bytes;
+	uint32_t eager = side->worker->conf->limits.eager_bytes_max;
+	struct mrcd_client *client = calloc(1, sizeof(*client));
+	int landing_fd = -1;
+	int r = -ENOMEM;
+
+	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
+		fds_out[i] = -1;
+	if (client == NULL)
+		goto err;
+	client->side = side;
+	client->fd = client->bell_fd = -1;
+	client->client_bell_fd = client->client_bell_read_fd = -1;
+	client->deadline_ns = MRC_NEVER;
+	TAILQ_INIT(&client->channels_free);
+	TAILQ_INIT(&client->sends_free);
+	TAILQ_INIT(&client->wants);
+	name_copy(client->name, attach->name);
+
+	/* A ring takes at least two of the largest messages that travel by it (DESIGN 7.8). */
+	client->ring_bytes_min =
+		power_of_two_above(MRC_MAX(2ULL * (eager != 0 ? eager : EAGER_BYTES_DEFAULT),
+					   (uint64_t)MRCD_ARENA_PAGE_BYTES));
+	if (send_bytes == 0)
+		send_bytes = limits->send_arena_bytes;
+	if (landing_bytes == 0)
+		landing_bytes = limits->landing_arena_bytes;
+	send_bytes = round_up(MRC_MAX(send_bytes, 1U), MRCD_ARENA_PAGE_BYTES);
+	landing_bytes = round_up(MRC_MAX(landing_bytes, 2 * client->ring_bytes_min),
+				 2 * (uint64_t)MRCD_ARENA_PAGE_BYTES);
+	client->channels_max = (uint32_t)MRC_MIN((uint64_t)limits->channels_max,
+						 landing_bytes / 2 / client->ring_bytes_min);
+
+	r = rings_new(client, version, &fds_out[MRC_ABI_FD_RINGS]);
+	if (r < 0)
+		goto err;
+	r = map_new(&client->send_arena, "mrcd-send", send_bytes, &fds_out[MRC_ABI_FD_SEND_ARENA]);
+	if (r < 0)
+		goto err;
+	r = map_watch(&client->send_arena, side->sigbus_fd);
+	if (r < 0)
+		goto err;
+	r = map_new(&client->landing, "mrcd-landing", landing_bytes, &landing_fd);
+	if (r < 0)
+		goto err;
+	r = reopen_read_only(landing_fd);
+	if (r < 0)
+		goto err;
+	fds_out[MRC_ABI_FD_LANDING_ARENA] = r;
+	r = pools_new(client);
+	if (r < 0)
+		goto err;
+	client->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (client->bell_fd < 0) {
+		r = -errno;
+		goto err;
+	}
+	fds_out[MRC_ABI_FD_DAEMON_BELL] = client->bell_fd;
+	r = bell_pipe_new(client, &fds_out[MRC_ABI_FD_CLIENT_BELL]);
+	if (r < 0)
+		goto err;
+	close(landing_fd);
+	*client_out = client;
+	return 0;
+err:
+	snprintf(text, text_bytes, "the daemon could not make the memory for it: %s", strerror(-r));
+	if (landing_fd >= 0)
+		close(landing_fd);
+	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
+		if (fds_out[i] >= 0 && i != MRC_ABI_FD_DAEMON_BELL)
+			close(fds_out[i]);
+	mrcd_client_close(client);
+	mrcd_client_free(client);
+	return r;
+}
+
+void mrcd_client_welcome(const struct mrcd_client *client, uint32_t version,
+			 struct mrc_abi_welcome *welcome_out)
+{
+	*welcome_out = (struct mrc_abi_welcome){
+		.magic = MRC_ABI_MAGIC,
+		.version = version,
+		.generation = client->side->worker->boot_id,
+		.send_arena_bytes = client->send_arena.len_bytes,
+		.landing_arena_bytes = client->landing.len_bytes,
+		.ring_bytes = client->rings.len_bytes,
+		.message_bytes_max = client->send_arena.len_bytes,
+		.sq_entry_count = client->sq_entry_count,
+		.cq_entry_count = client->cq_entry_count,
+		.channels_max = client->channels_max,
+		.sends_max = client->sends_max,
+	};
+	snprintf(welcome_out->host, sizeof(welcome_out->host), "%s",
+		 client->side->worker->conf->host);
+}
+
+void mrcd_client_close(struct mrcd_client *client)
+{
+	if (client == NULL)
+		return;
+	if (client->shm != NULL) {
+		__atomic_store_n(&client->shm->state, MRC_RING_STATE_GONE, __ATOMIC_RELEASE);
+		mrcd_client_ring_bell(client);
+	}
+	if (client->socket_event != NULL)
+		event_free(client->socket_event);
+	if (client->bell_event != NULL)
+		event_free(client->bell_event);
+	client->socket_event = client->bell_event = NULL;
+	if (client->fd >= 0)
+		close(client->fd);
+	if (client->bell_fd >= 0)
+		close(client->bell_fd);
+	if (client->client_bell_fd >= 0)
+		close(client->client_bell_fd);
+	if (client->client_bell_read_fd >= 0)
+		close(client->client_bell_read_fd);
+	client->fd = client->bell_fd = -1;
+	client->client_bell_fd = client->client_bell_read_fd = -1;
+	client->shm = NULL;
+	client->sq = NULL;
+	client->cq = NULL;
+	map_close(&client->rings);
+	map_close(&client->send_arena);
+}
+
+void mrcd_client_free(struct mrcd_client *client)
+{
+	if (client == NULL)
+		return;
+	map_close(&client->landing);
+	mrcd_arena_free(client->ring_arena);
+	mrcd_arena_free(client->buffer_arena);
+	free(client->shadows);
+	free(client->channels);
+	free(client->listeners);
+	free(client->sends);
+	free(client->msgs);
+	free(client->buckets);
+	free(client);
+}

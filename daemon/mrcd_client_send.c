@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_client_send - messages a client has asked to send, until they are answered
+ *
+ * Submissions are always taken off the ring: those a channel has no credit for
+ * wait here, so that they hold up no other channel.
+ */
+#include <errno.h>
+
+#include "mrcd_client_impl.h"
+
+static void send_free(struct mrcd_client *client, struct mrcd_send *send)
+{
+	send->state = MRCD_SEND_FREE;
+	TAILQ_INSERT_HEAD(&client->sends_free, send, entry);
+	MRC_ASSERT(client->send_count > 0);
+	client->send_count--;
+}
+
+void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
+		      int status, uint32_t level, uint32_t code)
+{
+	struct mrc_cqe cqe = {
+		.type = MRC_CQE_SENT,
+		.level = (uint8_t)level,
+		.channel = send->channel_id,
+		.user_data = send->user_data,
+		.number = number,
+		.status = status,
+		.code = code,
+	};
+
+	send_free(client, send);
+	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
+}
+
+static void send_dequeue(struct mrcd_channel *channel, struct mrcd_send *send)
+{
+	TAILQ_REMOVE(&channel->queue, send, entry);
+	channel->queue_count--;
+}
+
+/* What a SEND's refusal means to its sender. */
+static int send_status(int error)
+{
+	switch (error) {
+	case -EMSGSIZE:
+		return MRC_STATUS_TOO_BIG;
+	case -EINVAL:
+		return MRC_STATUS_INVALID;
+	default:
+		return MRC_STATUS_CLOSED; /* -ENOENT: the channel is ending, CH_DOWN says why */
+	}
+}
+
+/* Hand queued sends to the engine while it takes them; then the CLOSE that waits behind them. */
+void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
+{
+	struct mrcd_send *send;
+
+	while (!client->is_dead && channel->state == MRCD_CHANNEL_UP && !channel->is_blocked &&
+	       (send = TAILQ_FIRST(&channel->queue)) != NULL) {
+		struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+		int r;
+
+		ev.msg = (struct mrc_ev_msg){
+			.channel = channel->engine_id,
+			.level = (enum mrc_lvl)send->level,
+			.cookie = (uint64_t)send->serial << 32 | (uint64_t)(send - client->sends),
+			.addr = send->offset,
+			.len = send->len_bytes,
+			.deadline_ns = send->deadline_ns,
+		};
+		r = mrcd_client_side_tell(client->side, channel->peer, &ev);
+		if (r == -ENOSPC) {
+			channel->is_blocked = true;
+			break;
+		}
+		send_dequeue(channel, send);
+		if (r < 0) {
+			mrcd_send_answer(client, send, MRCD_NUMBER_NONE, send_status(r),
+					 MRC_LEVEL_NONE, 0);
+			continue;
+		}
+		send->state = MRCD_SEND_IN_ENGINE;
+		channel->sends_in_engine++;
+	}
+	if (channel->is_closing && !channel->is_close_told && TAILQ_EMPTY(&channel->queue) &&
+	    channel->state == MRCD_CHANNEL_UP && !client->is_dead) {
+		struct mrc_event_in ev = {.kind = MRC_EV_CH_CLOSE};
+
+		ev.channel.id = channel->engine_id;
+		channel->is_close_told = true;
+		mrcd_client_side_tell(client->side, channel->peer, &ev);
+	}
+}
+
+void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *channel, int status)
+{
+	struct mrcd_send *send;
+
+	while ((send = TAILQ_FIRST(&channel->queue)) != NULL) {
+		send_dequeue(channel, send);
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, status, MRC_LEVEL_NONE, 0);
+	}
+}
+
+void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *next_out)
+{
+	client->deadline_ns = MRC_NEVER;
+	for (uint32_t i = 0; i < client->channels_max; i++) {
+		struct mrcd_channel *channel = &client->channels[i];
+		struct mrcd_send *send = TAILQ_FIRST(&channel->queue);
+
+		while (send != NULL) {
+			struct mrcd_send *next = TAILQ_NEXT(send, entry);
+
+			if (send->deadline_ns != 0 && send->deadline_ns <= now_ns) {
+				send_dequeue(channel, send);
+				mrcd_send_answer(client, send, MRCD_NUMBER_NONE,
+						 MRC_STATUS_TIMED_OUT, MRC_LEVEL_NONE, 0);
+			} else if (send->deadline_ns != 0) {
+				client->deadline_ns =
+					MRC_MIN(client->deadline_ns, send->deadline_ns);
+			}
+			send = next;
+		}
+		mrcd_channel_feed(client, channel);
+	}
+	*next_out = client->deadline_ns;
+}
+
+void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *channel,
+			     const struct mrc_sqe *sqe)
+{
+	uint64_t arena_bytes = client->send_arena.len_bytes;
+	struct mrcd_send *send;
+
+	if (sqe->level < MRC_LEVEL_PLACED || sqe->level > MRC_LEVEL_COMMITTED) {
+		mrcd_client_break(client, "it sent at level %u", sqe->level);
+		return;
+	}
+	if (sqe->offset > arena_bytes || sqe->len_bytes > arena_bytes - sqe->offset) {
+		mrcd_client_break(client, "it sent %llu bytes at offset %llu of an arena of %llu",
+				  (unsigned long long)sqe->len_bytes,
+				  (unsigned long long)sqe->offset, (unsigned long long)arena_bytes);
+		return;
+	}
+	send = TAILQ_FIRST(&client->sends_free);
+	if (send != NULL) {
+		TAILQ_REMOVE(&client->sends_free, send, entry);
+	} else if (client->sends_fresh < client->sends_max) {
+		send = &client->sends[client->sends_fresh++];
+	} else {
+		mrcd_client_break(client, "it has more than %u sends outstanding",
+				  client->sends_max);
+		return;
+	}
+	MRC_ASSERT(send->state == MRCD_SEND_FREE);
+	client->send_count++;
+	send->user_data = sqe->user_data;
+	send->offset = sqe->offset;
+	send->len_bytes = sqe->len_bytes;
+	send->deadline_ns = sqe->deadline_ns;
+	send->level = sqe->level;
+	send->channel_id = sqe->channel;
+	send->serial++;
+	if (channel == NULL || channel->state == MRCD_CHANNEL_DOWN || channel->is_closing) {
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_CLOSED, MRC_LEVEL_NONE,
+				 0);
+		return;
+	}
+	if (channel->state == MRCD_CHANNEL_INCOMING) {
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_INVALID, MRC_LEVEL_NONE,
+				 0);
+		return;
+	}
+	send->state = MRCD_SEND_QUEUED;
+	TAILQ_INSERT_TAIL(&channel->queue, send, entry);
+	channel->queue_count++;
+	mrcd_channel_feed(client, channel);
+	if (send->state == MRCD_SEND_QUEUED && send->deadline_ns != 0) {
+		client->deadline_ns = MRC_MIN(client->deadline_ns, send->deadline_ns);
+		mrcd_client_side_arm(client->side, client->deadline_ns);
+	}
+}
