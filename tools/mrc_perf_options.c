@@ -32,7 +32,7 @@
 	X(CHANNELS, "channels", "N", FOR_SENDER, "channels, served in turn (1)")                   \
 	X(LEVEL, "level", "LEVEL", FOR_SENDER, "placed, visible or committed (placed)")            \
 	X(DURATION, "duration", "TIME", FOR_SENDER,                                                \
-	  "0: until interrupted (10s, or with --count 0)")                                         \
+	  "how long to send; 0: until interrupted (10s; with --count 0)")                          \
 	X(COUNT, "count", "N", FOR_SENDER, "end after so many messages")                           \
 	X(INTERVAL, "interval", "TIME", FOR_ALL, "between progress lines (1s; serve: none)")       \
 	X(PACE, "pace", "RATE", FOR_FLOOD, "send no faster than this")                             \

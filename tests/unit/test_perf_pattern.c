@@ -179,7 +179,7 @@ static void message_of_another_channel_is_damaged(void **state)
 
 static void pattern_is_the_same_at_any_cut(void **state)
 {
-	unsigned char whole[3 * PERF_PATTERN_BLOCK_BYTES], part[3 * PERF_PATTERN_BLOCK_BYTES];
+	unsigned char whole[4 * PERF_PATTERN_BLOCK_BYTES], part[4 * PERF_PATTERN_BLOCK_BYTES];
 
 	perf_pattern_fill(&pattern, 2, 0, whole, sizeof(whole));
 	for (size_t at = 0; at < 2 * PERF_PATTERN_BLOCK_BYTES; at += 8)
