@@ -38,6 +38,7 @@ struct mrc_msg_out {
 	uint32_t next_ready; /* slot, in the channel's ready list */
 	uint32_t code;
 	int outcome;
+	int outcome_void;     /* what to say if the receiver lets it be void */
 	uint8_t level;        /* enum mrc_lvl: highest known */
 	uint8_t level_wanted; /* what the client waits for */
 	bool is_eager;
@@ -91,6 +92,7 @@ enum {
 	MRC_FACT_CTS = 1U << 3,
 	MRC_FACT_WANT = 1U << 4,
 	MRC_FACT_LEVEL = 1U << 5,
+	MRC_FACT_STATE_LAZY = 1U << 6, /* STATE has news nobody waits for */
 };
 
 struct mrc_bits {
@@ -126,13 +128,14 @@ struct mrc_channel {
 
 	/* Flags for the embedder; each stays set until the action is taken. */
 	bool do_incoming, do_up, do_down, do_free, do_room;
+	bool is_room_wanted; /* a SEND found no slot */
 	bool is_up_told, is_down_told, is_freed;
 
 	/* Ending. */
 	bool end_wanted; /* CLOSE or RESET must be appended to the control log */
 	bool end_is_reset;
 	bool end_appended;
-	bool end_acked; /* the peer has taken it, or it ended it itself */
+	bool drained_owed; /* the peer ended it: it must learn what we had posted */
 	bool drained_acked;
 	bool peer_drained;    /* the peer told what it had posted when it stopped */
 	uint32_t ctl_unacked; /* control frames of this channel not yet taken */
@@ -158,19 +161,21 @@ struct mrc_channel {
 	uint64_t visible_known;
 	uint64_t final_known;
 	uint64_t ring_next;  /* next free position of the peer's landing ring */
+	uint64_t msg_limit;  /* numbers below it may be sent: the peer's credit */
 	uint64_t ring_limit; /* up to which the peer granted */
 	uint32_t ready_head; /* slots with bytes to send */
 	uint32_t ready_tail;
-	struct mrc_bits rts_bits, want_tx_bits, done_bits;
-	uint32_t done_count;
+	struct mrc_bits rts_bits, void_bits, done_bits;
+	uint32_t done_count, void_count;
 
 	/* In. */
 	uint32_t in_window;
 	struct mrc_msg_in *in;
 	uint64_t ring_bytes; /* of our client's landing ring here */
 	uint64_t msg_bytes_max;
-	uint64_t peer_settled; /* window is [peer_settled, peer_settled + in_window) */
-	uint64_t deliver_next; /* all before it are delivered or void */
+	uint64_t peer_settled;        /* window is [peer_settled, peer_settled + in_window) */
+	uint64_t peer_settled_stated; /* what the sender said; we follow when memory is released */
+	uint64_t deliver_next;        /* all before it are delivered or void */
 	uint64_t visible_next;
 	uint64_t final_next;        /* all before it are final, and told where it matters */
 	uint64_t ask_next;          /* next to get a landing buffer */
@@ -178,10 +183,11 @@ struct mrc_channel {
 	uint64_t ring_head;         /* positions before it are free again */
 	uint64_t ring_delivered;    /* end of the last eager message delivered */
 	uint64_t ring_release_next; /* message whose release moves ring_head next */
-	uint64_t ring_limit_told;
+	uint64_t release_next;      /* all before it are released or void */
+	uint64_t ring_limit_told, msg_limit_told;
 	uint32_t held_count;    /* delivered and not released */
 	uint32_t level_unacked; /* LEVEL frames in flight */
-	struct mrc_bits cts_bits, want_bits, level_bits, free_bits, deliver_bits;
+	struct mrc_bits ask_bits, cts_bits, want_bits, level_bits, free_bits, deliver_bits;
 	uint32_t free_count;
 	uint32_t facts; /* MRC_FACT_* */
 
@@ -232,6 +238,10 @@ bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t
 			    uint64_t final);
 /* Ask for DONE of this message once nothing reads its memory; also when it is final. */
 void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number);
+/* Would mrc_channel_settle() move? */
+bool mrc_channel_can_settle(const struct mrc_channel *ch);
+/* Give this message up, if the receiver lets it: it is then answered with `outcome`. */
+void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome);
 /* Move `settled` over all that are final and answered. True when it moved. */
 bool mrc_channel_settle(struct mrc_channel *ch);
 /* End every unanswered send with this outcome. */
@@ -257,6 +267,8 @@ void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, 
 void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number);
 /* The client gave the buffer back. -EALREADY, -EINVAL. */
 int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number);
+/* Which message gets the next landing buffer: in message order on an ordered channel (DESIGN 7.9). */
+bool mrc_channel_in_ask(struct mrc_channel *ch, uint64_t *number_out);
 /* Is there something to DELIVER or a GAP now? The number in *number_out. */
 bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out);
 

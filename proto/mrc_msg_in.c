@@ -7,36 +7,73 @@ static uint32_t slot_of(const struct mrc_channel *ch, uint64_t number)
 	return (uint32_t)(number & (ch->in_window - 1));
 }
 
-bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled)
+/* The ring's free part grows over released messages, in the order of their numbers. */
+static void ring_advance(struct mrc_channel *ch)
 {
-	if (settled <= ch->peer_settled)
-		return true;
-	if (settled - ch->peer_settled > ch->in_window)
-		return false;
-	/* It can only know what we made final. */
-	for (uint64_t n = ch->peer_settled; n < settled; n++) {
-		if (!ch->in[slot_of(ch, n)].is_final)
-			return false;
+	uint64_t end = ch->peer_settled + ch->in_window;
+
+	while (ch->release_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->release_next)];
+
+		if (!msg->is_void && !msg->is_released)
+			break;
+		ch->release_next++;
 	}
-	/*
-	 * A slot whose memory the client still holds cannot be given to another
-	 * message. `peer_settled` then waits at it: the sender's next window is
-	 * refused until the release, which it learns as credit (ring_limit and
-	 * the window, see mrc_conn_recv.c).
-	 */
-	while (ch->peer_settled < settled) {
+	while (ch->ring_release_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->ring_release_next)];
+
+		if (msg->is_void || (msg->is_known && !msg->is_eager)) {
+			ch->ring_release_next++;
+			continue;
+		}
+		if (!msg->is_released)
+			break;
+		if (msg->len)
+			ch->ring_head = msg->addr + msg->len;
+		ch->ring_release_next++;
+	}
+}
+
+/*
+ * Free the slots of what the sender has settled. One whose memory the client
+ * still holds cannot be given to another message: `peer_settled` waits at it,
+ * and the message credit (release_next + window) keeps the sender from needing it.
+ */
+static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
+{
+	ring_advance(ch);
+	while (ch->peer_settled < ch->peer_settled_stated) {
 		uint32_t slot = slot_of(ch, ch->peer_settled);
 		struct mrc_msg_in *msg = &ch->in[slot];
 
-		if (msg->is_delivered && !msg->is_released)
+		if (msg->is_delivered && !msg->is_void && !msg->is_released)
 			break;
+		if (mrc_bits_has(&ch->free_bits, slot))
+			break; /* its LANDING_FREE is still to be taken */
 		mrc_range_set_clear(pool, &msg->here);
 		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE};
+		mrc_bits_clear(&ch->ask_bits, slot);
 		mrc_bits_clear(&ch->cts_bits, slot);
 		mrc_bits_clear(&ch->want_bits, slot);
 		mrc_bits_clear(&ch->level_bits, slot);
 		ch->peer_settled++;
 	}
+}
+
+bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled)
+{
+	if (settled > ch->peer_settled_stated) {
+		if (settled - ch->peer_settled > ch->in_window)
+			return false;
+		/* It can only know what we made final. */
+		for (uint64_t n = MRC_MAX(ch->peer_settled, ch->peer_settled_stated); n < settled;
+		     n++) {
+			if (!ch->in[slot_of(ch, n)].is_final)
+				return false;
+		}
+		ch->peer_settled_stated = settled;
+	}
+	settled_follow(ch, pool);
 	return true;
 }
 
@@ -91,6 +128,8 @@ int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, 
 	msg->is_granted = is_eager;
 	msg->len = len;
 	msg->addr = is_eager ? position : 0;
+	if (!is_eager)
+		mrc_bits_set(&ch->ask_bits, slot_of(ch, number));
 	return 0;
 }
 
@@ -143,7 +182,7 @@ static void counts_advance(struct mrc_channel *ch)
 		if (msg->level < MRC_LVL_VISIBLE && !msg->is_final)
 			break;
 		ch->visible_next++;
-		ch->facts |= MRC_FACT_STATE;
+		ch->facts |= msg->wants_visible ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
 	}
 	while (ch->final_next < end) {
 		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->final_next)];
@@ -152,7 +191,8 @@ static void counts_advance(struct mrc_channel *ch)
 		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
 			break;
 		ch->final_next++;
-		ch->facts |= MRC_FACT_STATE;
+		ch->facts |= msg->wants_placed || msg->wants_visible ? MRC_FACT_STATE_LAZY
+								     : MRC_FACT_STATE;
 	}
 }
 
@@ -201,28 +241,6 @@ void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
 	counts_advance(ch);
 }
 
-/* The ring's free part grows over released messages, in the order of their numbers. */
-static void ring_advance(struct mrc_channel *ch)
-{
-	uint64_t end = ch->peer_settled + ch->in_window;
-
-	if (ch->ring_release_next < ch->peer_settled)
-		ch->ring_release_next = ch->peer_settled;
-	while (ch->ring_release_next < end) {
-		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->ring_release_next)];
-
-		if (msg->is_void || (msg->is_known && !msg->is_eager)) {
-			ch->ring_release_next++;
-			continue;
-		}
-		if (!msg->is_released)
-			break;
-		if (msg->len)
-			ch->ring_head = msg->addr + msg->len;
-		ch->ring_release_next++;
-	}
-}
-
 int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number)
 {
 	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
@@ -240,11 +258,43 @@ int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, 
 	}
 	mrc_channel_in_reached(ch, number, MRC_LVL_VISIBLE);
 	mrc_channel_in_final(ch, number, MRC_OUT_OK, 0);
-	ring_advance(ch);
-	if (ch->ring_head + ch->ring_bytes - ch->ring_limit_told >= ch->ring_bytes / 4)
+	settled_follow(ch, pool);
+	/* Credit is told with the final level, which the release brings; what nobody waits for may wait a little. */
+	ch->facts |= MRC_FACT_STATE_LAZY;
+	if (ch->ring_head + ch->ring_bytes - ch->ring_limit_told >= ch->ring_bytes / 4 ||
+	    ch->release_next + ch->in_window - ch->msg_limit_told >= ch->in_window / 4)
 		ch->facts |= MRC_FACT_STATE;
-	(void)pool;
 	return 0;
+}
+
+bool mrc_channel_in_ask(struct mrc_channel *ch, uint64_t *number_out)
+{
+	uint64_t end = ch->peer_settled + ch->in_window;
+
+	if (ch->is_asking)
+		return false;
+	if (ch->is_unordered) {
+		uint32_t slot =
+			mrc_bits_first(&ch->ask_bits, slot_of(ch, ch->peer_settled), ch->in_window);
+
+		if (slot == MRC_SLOT_NONE)
+			return false;
+		*number_out = mrc_channel_in_number(ch, slot);
+		return true;
+	}
+	ch->ask_next = MRC_MAX(ch->ask_next, ch->peer_settled);
+	while (ch->ask_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->ask_next)];
+
+		if (mrc_bits_has(&ch->ask_bits, slot_of(ch, ch->ask_next))) {
+			*number_out = ch->ask_next;
+			return true;
+		}
+		if (!msg->is_known && !msg->is_void)
+			return false;
+		ch->ask_next++;
+	}
+	return false;
 }
 
 bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out)

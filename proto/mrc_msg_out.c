@@ -46,13 +46,12 @@ void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max)
 		uint32_t slot = (uint32_t)(ch->admit_next & (ch->out_window - 1));
 		struct mrc_msg_out *msg = &ch->out[slot];
 
-		if (ch->admit_next - ch->settled >= ch->peer_window)
+		if (ch->admit_next - ch->settled >= ch->peer_window ||
+		    ch->admit_next >= ch->msg_limit)
 			return;
 		if (msg->len > ch->peer_msg_bytes_max) {
 			/* Sent before the limit was known. Its number must still be used up. */
-			msg->outcome = MRC_OUT_TOO_BIG;
-			msg->is_void_asked = true;
-			mrc_bits_set(&ch->want_tx_bits, slot);
+			mrc_channel_out_void(ch, ch->admit_next, MRC_OUT_TOO_BIG);
 		} else if (msg->len <=
 			   MRC_MIN((uint64_t)eager_bytes_max, ch->peer_ring_bytes / 2)) {
 			msg->is_eager = true;
@@ -134,8 +133,8 @@ bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl
 	msg->level = MRC_MAX(msg->level, (uint8_t)level);
 	if (is_final) {
 		msg->is_final = true;
-		if (msg->outcome == MRC_OUT_OK)
-			msg->outcome = outcome;
+		msg->outcome = outcome == MRC_OUT_CLOSED && msg->is_void_asked ? msg->outcome_void
+									       : outcome;
 		msg->code = code;
 	}
 	mrc_channel_out_answer(ch, number);
@@ -168,17 +167,35 @@ bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t
 	       count_to(ch, &ch->final_known, final, MRC_LVL_COMMITTED);
 }
 
+bool mrc_channel_can_settle(const struct mrc_channel *ch)
+{
+	const struct mrc_msg_out *msg;
+
+	if (ch->settled >= ch->send_next)
+		return false;
+	msg = &ch->out[ch->settled & (ch->out_window - 1)];
+	return msg->is_final && msg->is_answered && !msg->is_ready && !msg->frames_out;
+}
+
+void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome)
+{
+	uint32_t slot = (uint32_t)(number & (ch->out_window - 1));
+	struct mrc_msg_out *msg = &ch->out[slot];
+
+	if (msg->is_void_asked || msg->is_final)
+		return;
+	msg->is_void_asked = true;
+	msg->outcome_void = outcome;
+	mrc_bits_set(&ch->void_bits, slot);
+	ch->void_count++;
+}
+
 bool mrc_channel_settle(struct mrc_channel *ch)
 {
 	uint64_t settled_old = ch->settled;
 
-	while (ch->settled < ch->send_next) {
-		struct mrc_msg_out *msg = &ch->out[ch->settled & (ch->out_window - 1)];
-
-		if (!msg->is_final || !msg->is_answered || msg->is_ready || msg->frames_out)
-			break;
+	while (mrc_channel_can_settle(ch))
 		ch->settled++;
-	}
 	ch->admit_next = MRC_MAX(ch->admit_next, ch->settled);
 	return ch->settled != settled_old;
 }
@@ -190,8 +207,9 @@ void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code
 
 		if (msg->is_final)
 			continue;
+		/* One that has reached what its client waits for has not failed. */
 		msg->is_final = true;
-		msg->outcome = msg->outcome == MRC_OUT_OK ? outcome : msg->outcome;
+		msg->outcome = msg->level >= msg->level_wanted ? MRC_OUT_OK : outcome;
 		msg->code = code;
 		mrc_channel_out_answer(ch, n);
 	}
@@ -199,5 +217,6 @@ void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code
 	while (ch->ready_head != MRC_SLOT_NONE)
 		mrc_channel_ready_pop(ch);
 	ch->rts_bits = (struct mrc_bits){0};
-	ch->want_tx_bits = (struct mrc_bits){0};
+	ch->void_bits = (struct mrc_bits){0};
+	ch->void_count = 0;
 }

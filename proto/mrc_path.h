@@ -107,7 +107,9 @@ struct mrc_path {
 
 	/* Flags of what is to be done or said; each stays set until it is. */
 	bool do_fence;
+	uint32_t fence_asked; /* epoch the embedder was asked to fence */
 	bool do_strip;
+	bool do_connect;
 	bool do_carrier_ask;
 	bool do_state; /* tell the embedder of the new state */
 	enum mrc_path_state state_told;

@@ -58,7 +58,8 @@ enum mrc_wire_type {
 #define MRC_WIRE_F_UNCHECKED 0x0008U /* FRAG: body_crc is not set (integrity off) */
 #define MRC_WIRE_F_VISIBLE   0x0010U /* FRAG: the sender waits for VISIBLE */
 #define MRC_WIRE_F_UNORDERED 0x0020U /* OPEN: channel delivers as messages become whole */
-#define MRC_WIRE_F_ALL       0x003fU
+#define MRC_WIRE_F_PLACED    0x0040U /* FRAG: the sender waits for PLACED */
+#define MRC_WIRE_F_ALL       0x007fU
 
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */

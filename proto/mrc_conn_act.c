@@ -1,0 +1,840 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrc_conn_act - what to do next
+ *
+ * Actions are made from state, most urgent first: paths, then clients, then
+ * frames: control before data, an acknowledgement last so that it speaks of
+ * all that was taken in. A fragment goes to the path on which it will arrive
+ * first ("earliest completion first"); a path with a full window takes none.
+ */
+#include "mrc_conn_impl.h"
+
+/* ---- frames ---- */
+
+/* Begin a frame on `path`: its record, and the header's fixed part. */
+static struct mrc_record *post_begin(struct mrc_conn *conn, struct mrc_path *path,
+				     struct mrc_action *act, enum mrc_wire_type type,
+				     enum mrc_record_kind kind, uint32_t bytes)
+{
+	bool is_eliciting = type != MRC_WIRE_ACK || conn->ack_has_news;
+	struct mrc_record *record = mrc_path_push(path, is_eliciting, bytes, conn->now_ns);
+	struct mrc_act_post *post = &act->post;
+
+	record->kind = (uint8_t)kind;
+	act->kind = MRC_ACT_POST;
+	/* Not the whole union: a control body is 1 KiB that most frames do not have. */
+	memset(post, 0, offsetof(struct mrc_act_post, body));
+	post->index = path->index;
+	post->path_epoch = path->epoch;
+	post->hdr.type = (uint8_t)type;
+	post->hdr.conn_epoch = conn->epoch;
+	post->hdr.path_epoch = path->epoch;
+	conn->is_posting = true;
+	if (path->judge_ns == MRC_NEVER && path->oldest_sent_ns != MRC_NEVER)
+		path->judge_ns =
+			path->oldest_sent_ns + mrc_path_timeout_ns(path, &conn->limits) / 2;
+	return record;
+}
+
+static void post_end(struct mrc_act_post *post, const struct mrc_cursor *c)
+{
+	MRC_ASSERT(c->ok);
+	post->body_len = (uint16_t)(c->at - post->body);
+	post->hdr.body_len = post->body_len;
+}
+
+static struct mrc_cursor body_cursor(struct mrc_act_post *post)
+{
+	return (struct mrc_cursor){.at = post->body,
+				   .end = post->body + sizeof(post->body),
+				   .ok = true};
+}
+
+static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *path = &conn->paths[i];
+		bool can_talk = path->is_connected && !path->do_fence &&
+				(path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING) &&
+				mrc_path_has_room(path, false);
+
+		if (!can_talk)
+			continue;
+		if (path->do_path_open) {
+			path->do_path_open = false;
+			post_begin(conn, path, act, MRC_WIRE_PATH_OPEN, MRC_REC_PLAIN, 0);
+			act->post.hdr.arg = path->is_direct;
+			return true;
+		}
+		if (path->do_probe_ack) {
+			path->do_probe_ack = false;
+			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PLAIN, 0);
+			act->post.hdr.msg = path->probe_ack_id;
+			act->post.hdr.arg = path->probe_ack_arg;
+			return true;
+		}
+		if (path->do_probe) {
+			/* The last one before GOOD is as long as a frame gets: an MTU black hole passes small ones. */
+			bool is_long = path->state == MRC_PATH_PROBING &&
+				       path->probes_good + 1 >= conn->limits.probe_count;
+			uint32_t pad = is_long ? conn->limits.frag_bytes_max : 0;
+
+			path->do_probe = false;
+			path->probe_ns = conn->now_ns;
+			path->probe_id++;
+			post_begin(conn, path, act, MRC_WIRE_PROBE, MRC_REC_PROBE, pad);
+			path->bytes_sent -= pad; /* padding is no payload */
+			act->post.pad_len = pad;
+			act->post.hdr.body_len = pad;
+			act->post.hdr.msg = path->probe_id;
+			act->post.hdr.arg = conn->now_ns;
+			act->post.hdr.offset = conn->port_version;
+			act->post.hdr.addr = conn->port_mask;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool next_fence_frame(struct mrc_conn *conn, struct mrc_action *act)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *about = &conn->paths[i];
+		struct mrc_path *path;
+		struct mrc_record *record;
+
+		if (!about->tell_fence && !about->tell_fenced)
+			continue;
+		/* Said only once it is true: our own end is fenced. */
+		if (about->do_fence || about->is_connected) {
+			if (about->tell_fence || about->fenced_tell_epoch == about->epoch)
+				continue;
+		}
+		path = mrc_conn_path_for_control(conn);
+		if (!path)
+			return false;
+		if (about->tell_fenced) {
+			about->tell_fenced = false;
+			record = post_begin(conn, path, act, MRC_WIRE_PATH_FENCED, MRC_REC_FENCED,
+					    0);
+			act->post.hdr.arg = about->fenced_tell_epoch;
+			act->post.hdr.offset = about->fenced_tell_count;
+		} else {
+			about->tell_fence = false;
+			record = post_begin(conn, path, act, MRC_WIRE_PATH_FENCE, MRC_REC_FENCE, 0);
+			act->post.hdr.arg = about->epoch;
+			record->msg = about->epoch;
+		}
+		record->channel = i;
+		act->post.hdr.msg = about->path_id;
+		return true;
+	}
+	return false;
+}
+
+static bool next_ctl_frame(struct mrc_conn *conn, struct mrc_action *act)
+{
+	struct mrc_path *path;
+	struct mrc_record *record;
+
+	if (conn->ctl_sent >= conn->ctl_next)
+		return false;
+	/* In order costs nothing on one path; when it goes, all unheard goes again on another. */
+	path = &conn->paths[conn->ctl_path];
+	if (path->state != MRC_PATH_GOOD) {
+		path = mrc_conn_path_for_control(conn);
+		if (!path)
+			return false;
+		conn->ctl_path = path->index;
+		conn->ctl_sent = conn->ctl_acked;
+	}
+	if (!mrc_path_has_room(path, false))
+		return false;
+	record = post_begin(conn, path, act, MRC_WIRE_NOP, MRC_REC_CTL, 0);
+	record->msg = conn->ctl_sent;
+	mrc_ctl_frame(conn, &act->post);
+	act->post.hdr.body_len = act->post.body_len;
+	return true;
+}
+
+static bool fact_rts(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
+		     struct mrc_action *act)
+{
+	uint32_t slot =
+		mrc_bits_first(&ch->rts_bits, (uint32_t)(ch->settled & (ch->out_window - 1)),
+			       ch->out_window);
+	struct mrc_record *record;
+	struct mrc_msg_out *msg;
+
+	if (slot == MRC_SLOT_NONE) {
+		ch->facts &= ~(uint32_t)MRC_FACT_RTS;
+		return false;
+	}
+	msg = &ch->out[slot];
+	mrc_bits_clear(&ch->rts_bits, slot);
+	record = post_begin(conn, path, act, MRC_WIRE_RTS, MRC_REC_RTS, 0);
+	record->channel = ch->id;
+	record->msg = mrc_channel_out_number(ch, slot);
+	act->post.hdr.channel = ch->wire_id;
+	act->post.hdr.msg = record->msg;
+	act->post.hdr.msg_len = msg->len;
+	act->post.hdr.arg = ch->settled;
+	return true;
+}
+
+/* CTS, WANT or LEVEL: one message of the receiving side. */
+static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
+		    struct mrc_bits *bits, uint32_t fact, struct mrc_action *act)
+{
+	uint32_t slot = mrc_bits_first(bits, (uint32_t)(ch->peer_settled & (ch->in_window - 1)),
+				       ch->in_window);
+	struct mrc_record *record;
+	struct mrc_msg_in *msg;
+	struct mrc_wire_hdr *hdr = &act->post.hdr;
+
+	if (slot == MRC_SLOT_NONE) {
+		ch->facts &= ~fact;
+		return false;
+	}
+	msg = &ch->in[slot];
+	mrc_bits_clear(bits, slot);
+	if (fact == MRC_FACT_CTS) {
+		record = post_begin(conn, path, act, MRC_WIRE_CTS, MRC_REC_CTS, 0);
+		hdr->addr = msg->addr;
+		hdr->msg_len = msg->len;
+	} else if (fact == MRC_FACT_WANT) {
+		record = post_begin(conn, path, act, MRC_WIRE_WANT, MRC_REC_WANT, 0);
+		hdr->offset = msg->want_start;
+		hdr->msg_len = msg->want_end;
+		record->offset = msg->want_start;
+		msg->want_start = 0;
+		msg->want_end = 0;
+	} else {
+		record = post_begin(conn, path, act, MRC_WIRE_LEVEL, MRC_REC_LEVEL, 0);
+		hdr->arg = msg->level | (uint64_t)msg->is_final << 8 |
+			   (uint64_t)(uint8_t)(int8_t)msg->outcome << 16 |
+			   (uint64_t)msg->code << 32;
+		ch->level_unacked++;
+	}
+	record->channel = ch->id;
+	record->msg = mrc_channel_in_number(ch, slot);
+	hdr->channel = ch->wire_id;
+	hdr->msg = record->msg;
+	return true;
+}
+
+static bool channel_fact(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
+			 struct mrc_action *act)
+{
+	struct mrc_cursor c;
+	struct mrc_record *record;
+
+	if (ch->facts & MRC_FACT_CTS && fact_in(conn, path, ch, &ch->cts_bits, MRC_FACT_CTS, act))
+		return true;
+	if (ch->facts & MRC_FACT_LEVEL &&
+	    fact_in(conn, path, ch, &ch->level_bits, MRC_FACT_LEVEL, act))
+		return true;
+	if (ch->facts & MRC_FACT_WANT &&
+	    fact_in(conn, path, ch, &ch->want_bits, MRC_FACT_WANT, act))
+		return true;
+	if (ch->facts & MRC_FACT_RTS && fact_rts(conn, path, ch, act))
+		return true;
+	if (ch->facts & MRC_FACT_STATE) {
+		ch->facts &= ~(uint32_t)(MRC_FACT_STATE | MRC_FACT_STATE_LAZY);
+		record = post_begin(conn, path, act, MRC_WIRE_STATE, MRC_REC_STATE, 0);
+		record->channel = ch->id;
+		act->post.hdr.channel = ch->wire_id;
+		c = body_cursor(&act->post);
+		mrc_state_put(conn, ch, &c);
+		post_end(&act->post, &c);
+		return true;
+	}
+	if (ch->facts & MRC_FACT_DRAINED) {
+		ch->facts &= ~(uint32_t)MRC_FACT_DRAINED;
+		record = post_begin(conn, path, act, MRC_WIRE_DRAINED, MRC_REC_DRAINED, 0);
+		record->channel = ch->id;
+		act->post.hdr.channel = ch->wire_id;
+		c = body_cursor(&act->post);
+		mrc_drain_put(conn, &c);
+		post_end(&act->post, &c);
+		return true;
+	}
+	return false;
+}
+
+static bool next_fact_frame(struct mrc_conn *conn, struct mrc_action *act)
+{
+	while (!mrc_list_is_empty(&conn->fact_work)) {
+		struct mrc_channel *ch =
+			mrc_list_entry(conn->fact_work.next, struct mrc_channel, in_facts);
+		struct mrc_path *path = mrc_conn_path_for_control(conn);
+
+		if (!path)
+			return false;
+		if (channel_fact(conn, path, ch, act)) {
+			mrc_list_push(&conn->fact_work, &ch->in_facts); /* to the tail: turns */
+			return true;
+		}
+		mrc_list_remove(&ch->in_facts);
+		mrc_conn_touch(conn, ch); /* an end may have waited for its last LEVEL */
+	}
+	return false;
+}
+
+/* ---- data ---- */
+
+/*
+ * The path on which `len` bytes arrive first. When that one is full, the best
+ * of the others takes them only if they still arrive sooner there than behind
+ * all that is waiting: the tail of a message does not go to a slow rail.
+ */
+static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint64_t backlog)
+{
+	struct mrc_path *best = NULL;
+	struct mrc_path *open = NULL;
+	uint64_t best_ns = MRC_NEVER;
+	uint64_t open_ns = MRC_NEVER;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *path = &conn->paths[i];
+		uint64_t eta_ns;
+
+		if (path->state != MRC_PATH_GOOD || path->do_fence)
+			continue;
+		eta_ns = mrc_path_eta_ns(
+			path, MRC_MIN(len, mrc_path_frag_bytes(path, conn->limits.frag_bytes_max)));
+		if (eta_ns < best_ns) {
+			best = path;
+			best_ns = eta_ns;
+		}
+		if (path->bytes_in_flight < path->window_bytes && mrc_path_has_room(path, true) &&
+		    eta_ns < open_ns) {
+			open = path;
+			open_ns = eta_ns;
+		}
+	}
+	if (!open || open == best)
+		return open;
+	if (backlog == MRC_NEVER / 4)
+		return open;
+	return open_ns <= mrc_path_eta_ns(best, backlog + len) ? open : NULL;
+}
+
+static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
+		      struct mrc_msg_out *msg, uint64_t number, uint64_t offset, uint32_t len,
+		      const struct mrc_resend *resend, struct mrc_action *act)
+{
+	struct mrc_record *record = post_begin(conn, path, act, MRC_WIRE_FRAG, MRC_REC_FRAG, len);
+	struct mrc_wire_hdr *hdr = &act->post.hdr;
+
+	record->channel = ch->id;
+	record->msg = number;
+	record->offset = offset;
+	hdr->channel = ch->wire_id;
+	hdr->msg = number;
+	hdr->msg_len = msg->len;
+	hdr->offset = offset;
+	hdr->addr = msg->landing;
+	hdr->arg = ch->settled;
+	hdr->body_len = len;
+	if (msg->is_eager)
+		hdr->flags |= MRC_WIRE_F_EAGER;
+	if (msg->level_wanted == MRC_LVL_PLACED)
+		hdr->flags |= MRC_WIRE_F_PLACED;
+	if (msg->level_wanted == MRC_LVL_VISIBLE)
+		hdr->flags |= MRC_WIRE_F_VISIBLE;
+	if (resend && resend->is_copy) {
+		record->is_copy = true;
+		record->writer_path = resend->writer_path;
+		record->writer_epoch = resend->writer_epoch;
+		hdr->flags |= MRC_WIRE_F_COPY;
+		hdr->writer_path = resend->writer_path;
+		hdr->writer_epoch = resend->writer_epoch;
+	} else if (!resend && path->is_direct && len > 0) {
+		record->is_direct = true;
+		hdr->flags |= MRC_WIRE_F_DIRECT;
+		hdr->writer_path = path->path_id;
+		hdr->writer_epoch = path->epoch;
+	}
+	act->post.payload_addr = msg->addr + offset;
+	act->post.channel_cookie = ch->cookie;
+	msg->frames_out++;
+}
+
+static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
+{
+	while (conn->resend_head < conn->resend_tail) {
+		struct mrc_resend *resend =
+			&conn->resends[conn->resend_head & (conn->resend_count - 1)];
+		struct mrc_channel *ch = mrc_conn_channel(conn, resend->channel);
+		struct mrc_msg_out *msg = ch ? mrc_channel_out(ch, resend->msg) : NULL;
+		struct mrc_path *path;
+		uint32_t len;
+
+		if (!msg || msg->is_final || msg->is_void_asked || msg->level >= MRC_LVL_PLACED ||
+		    ch->is_detached) {
+			conn->resend_head++;
+			continue;
+		}
+		path = path_for_data(conn, resend->len, 0);
+		if (!path)
+			return false;
+		len = MRC_MIN(resend->len, conn->limits.frag_bytes_max);
+		frag_post(conn, path, ch, msg, resend->msg, resend->offset, len, resend, act);
+		resend->offset += len;
+		resend->len -= len;
+		if (resend->len == 0)
+			conn->resend_head++;
+		return true;
+	}
+	return false;
+}
+
+/* Nothing stands behind this message: then where its last bytes go decides when it is whole. */
+static bool is_tail(const struct mrc_conn *conn, const struct mrc_channel *ch,
+		    const struct mrc_msg_out *msg)
+{
+	return msg->next_ready == MRC_SLOT_NONE &&
+	       ch->flow->channels.next == ch->flow->channels.prev &&
+	       conn->turns.next == conn->turns.prev;
+}
+
+/* One fragment of the channel whose turn it is. False: no path takes one now. */
+static bool channel_data(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_action *act,
+			 bool *is_idle_out)
+{
+	*is_idle_out = false;
+	while (ch->ready_head != MRC_SLOT_NONE) {
+		uint32_t slot = ch->ready_head;
+		struct mrc_msg_out *msg = &ch->out[slot];
+		uint64_t number = mrc_channel_out_number(ch, slot);
+		struct mrc_path *path;
+		uint64_t left;
+		uint32_t len;
+
+		if (msg->want_end > 0 && !msg->is_final && msg->level < MRC_LVL_PLACED) {
+			/* Asked for again: a copy after the first one landed, so it has no writer to fear. */
+			struct mrc_resend again = {0};
+
+			left = msg->want_end - msg->want_start;
+			path = path_for_data(conn, left, 0);
+			if (!path)
+				return false;
+			len = (uint32_t)MRC_MIN(left, conn->limits.frag_bytes_max);
+			frag_post(conn, path, ch, msg, number, msg->want_start, len, &again, act);
+			path->frames_resent++;
+			msg->want_start += len;
+			if (msg->want_start >= msg->want_end) {
+				msg->want_start = 0;
+				msg->want_end = 0;
+			}
+			return true;
+		}
+		if (!mrc_msg_out_has_more(msg)) {
+			mrc_channel_ready_pop(ch);
+			if (msg->is_final)
+				mrc_conn_touch(conn, ch);
+			continue;
+		}
+		left = msg->len - msg->next_offset;
+		/* What stands behind it in this channel: enough to see whether this is a tail. */
+		path = path_for_data(conn, left, is_tail(conn, ch, msg) ? left : MRC_NEVER / 4);
+		if (!path)
+			return false;
+		len = (uint32_t)MRC_MIN(left,
+					mrc_path_frag_bytes(path, conn->limits.frag_bytes_max));
+		frag_post(conn, path, ch, msg, number, msg->next_offset, len, NULL, act);
+		msg->next_offset += len;
+		msg->is_empty_sent = true;
+		if (!mrc_msg_out_has_more(msg))
+			mrc_channel_ready_pop(ch);
+		return true;
+	}
+	*is_idle_out = true;
+	return false;
+}
+
+static bool next_data(struct mrc_conn *conn, struct mrc_action *act)
+{
+	while (!mrc_list_is_empty(&conn->turns)) {
+		struct mrc_flow *flow = mrc_list_entry(conn->turns.next, struct mrc_flow, in_turns);
+		struct mrc_channel *ch;
+		bool is_idle;
+
+		if (mrc_list_is_empty(&flow->channels)) {
+			mrc_list_remove(&flow->in_turns);
+			continue;
+		}
+		ch = mrc_list_entry(flow->channels.next, struct mrc_channel, in_flow);
+		if (channel_data(conn, ch, act, &is_idle)) {
+			/* Turns go by client, then channel. */
+			mrc_list_push(&flow->channels, &ch->in_flow);
+			mrc_list_push(&conn->turns, &flow->in_turns);
+			return true;
+		}
+		if (!is_idle)
+			return false;
+		mrc_list_remove(&ch->in_flow);
+	}
+	return false;
+}
+
+static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
+{
+	struct mrc_path *path;
+	struct mrc_record *record;
+	struct mrc_cursor c;
+	uint8_t count = 0;
+
+	if (!conn->ack_now && !(conn->is_posting && conn->ack_due_ns != MRC_NEVER))
+		return false;
+	path = mrc_conn_path_for_control(conn);
+	if (!path) {
+		/* None in service yet: the path being probed carries its own acknowledgement. */
+		for (uint8_t i = 0; i < conn->path_count && !path; i++) {
+			if (conn->paths[i].state == MRC_PATH_PROBING && !conn->paths[i].do_fence &&
+			    conn->paths[i].is_connected &&
+			    mrc_path_has_room(&conn->paths[i], false))
+				path = &conn->paths[i];
+		}
+	}
+	if (!path)
+		return false;
+	record = post_begin(conn, path, act, MRC_WIRE_ACK, MRC_REC_ACK, 0);
+	act->post.hdr.arg = record->is_eliciting;
+	c = body_cursor(&act->post);
+	mrc_put_u64(&c, conn->ctl_taken);
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		count += conn->paths[i].is_connected && conn->paths[i].is_known;
+	mrc_put_u8(&c, count);
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *about = &conn->paths[i];
+
+		if (!about->is_connected || !about->is_known)
+			continue;
+		mrc_put_u16(&c, about->path_id);
+		mrc_put_u32(&c, about->epoch);
+		mrc_put_u64(&c, about->taken);
+	}
+	post_end(&act->post, &c);
+	conn->ack_now = false;
+	conn->ack_has_news = false;
+	conn->ack_due_ns = MRC_NEVER;
+	conn->ack_frames = 0;
+	conn->ack_bytes = 0;
+	return true;
+}
+
+/* ---- paths ---- */
+
+static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *path = &conn->paths[i];
+
+		act->path = (struct mrc_act_path){.index = i,
+						  .path_epoch = path->epoch,
+						  .reason = path->reason};
+		if (path->do_fence && path->is_connected && path->fence_asked != path->epoch) {
+			path->fence_asked = path->epoch;
+			act->kind = MRC_ACT_FENCE;
+			return true;
+		}
+		if (path->do_strip) {
+			path->do_strip = false;
+			act->kind = MRC_ACT_STRIP;
+			mrc_conn_path_sent(conn, path, path->posted);
+			return true;
+		}
+		if (path->do_carrier_ask) {
+			path->do_carrier_ask = false;
+			act->kind = MRC_ACT_CARRIER_ASK;
+			return true;
+		}
+		if (path->do_state) {
+			path->do_state = false;
+			if (path->state_told == path->state)
+				continue;
+			act->kind = MRC_ACT_PATH_STATE;
+			act->path.state_old = path->state_told;
+			act->path.state = path->state;
+			act->path.moved_count = path->moved_count;
+			path->state_told = path->state;
+			return true;
+		}
+		if (path->do_connect) {
+			path->do_connect = false;
+			act->kind = MRC_ACT_CONNECT;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- clients ---- */
+
+static void message_action(const struct mrc_channel *ch, uint64_t number, enum mrc_action_kind kind,
+			   struct mrc_action *act)
+{
+	act->kind = kind;
+	act->msg = (struct mrc_act_msg){.channel = ch->id,
+					.channel_cookie = ch->cookie,
+					.number = number};
+}
+
+static void channel_action(const struct mrc_channel *ch, enum mrc_action_kind kind,
+			   struct mrc_action *act)
+{
+	act->kind = kind;
+	act->channel = (struct mrc_act_channel){
+		.id = ch->id,
+		.cookie = ch->cookie,
+		.is_unordered = ch->is_unordered,
+		.outcome = ch->end_outcome,
+		.code = ch->end_code,
+		.msg_bytes_max = ch->peer_msg_bytes_max,
+	};
+	memcpy(act->channel.service, ch->service, sizeof(ch->service));
+}
+
+static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number,
+		    struct mrc_action *act)
+{
+	uint32_t slot = (uint32_t)(number & (ch->in_window - 1));
+	struct mrc_msg_in *msg = &ch->in[slot];
+
+	message_action(ch, number, msg->is_void ? MRC_ACT_GAP : MRC_ACT_DELIVER, act);
+	mrc_bits_clear(&ch->deliver_bits, slot);
+	msg->is_delivered = true;
+	if (!msg->is_void) {
+		act->msg.addr = msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr;
+		act->msg.len = msg->len;
+		act->msg.is_eager = msg->is_eager;
+		act->msg.is_visible_wanted = msg->wants_visible;
+		ch->held_count++;
+		ch->delivered_count++;
+		ch->delivered_bytes += msg->len;
+		conn->messages_delivered++;
+		if (msg->is_eager)
+			ch->ring_delivered = MRC_MAX(ch->ring_delivered, msg->addr + msg->len);
+	} else if (msg->is_granted && !msg->is_eager) {
+		mrc_bits_set(&ch->free_bits, slot);
+		ch->free_count++;
+	}
+	/* Publishing is the only moment of delivery; from here on it is placed (DESIGN 7.11). */
+	while (ch->deliver_next < ch->peer_settled + ch->in_window &&
+	       ch->in[ch->deliver_next & (ch->in_window - 1)].is_delivered)
+		ch->deliver_next++;
+	ch->facts |= msg->wants_placed ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
+	if (!msg->is_void)
+		mrc_channel_in_reached(ch, number, MRC_LVL_PLACED);
+}
+
+static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
+		 struct mrc_action *act)
+{
+	struct mrc_msg_out *msg = &ch->out[slot];
+
+	message_action(ch, mrc_channel_out_number(ch, slot), MRC_ACT_DONE, act);
+	act->msg.cookie = msg->cookie;
+	act->msg.level = (enum mrc_lvl)msg->level;
+	act->msg.code = msg->code;
+	act->msg.outcome = msg->level >= msg->level_wanted && !(msg->is_final && msg->outcome)
+				   ? MRC_OUT_OK
+				   : msg->outcome;
+	mrc_bits_clear(&ch->done_bits, slot);
+	ch->done_count--;
+	msg->is_answered = true;
+	conn->active_ns = conn->now_ns;
+	if (act->msg.outcome)
+		conn->messages_failed++;
+}
+
+/* The first answer that may be given: nothing reads the message's memory any more. */
+static uint32_t done_slot(const struct mrc_channel *ch)
+{
+	uint32_t from = (uint32_t)(ch->settled & (ch->out_window - 1));
+
+	for (uint32_t i = 0; i < ch->out_window; i++) {
+		uint32_t slot = mrc_bits_first(&ch->done_bits, (from + i) & (ch->out_window - 1),
+					       ch->out_window);
+
+		if (slot == MRC_SLOT_NONE)
+			return slot;
+		if (ch->out[slot].frames_out == 0)
+			return slot;
+		i += (slot - (from + i)) & (ch->out_window - 1);
+	}
+	return MRC_SLOT_NONE;
+}
+
+static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
+				  struct mrc_action *act)
+{
+	uint64_t number;
+	uint32_t slot;
+
+	if (ch->do_incoming) {
+		ch->do_incoming = false;
+		channel_action(ch, MRC_ACT_CH_INCOMING, act);
+		return true;
+	}
+	if (ch->do_up) {
+		ch->do_up = false;
+		ch->is_up_told = true;
+		channel_action(ch, MRC_ACT_CH_UP, act);
+		return true;
+	}
+	if (ch->done_count) {
+		slot = done_slot(ch);
+		if (slot != MRC_SLOT_NONE) {
+			done(conn, ch, slot, act);
+			return true;
+		}
+	}
+	/* Settling follows answering; with a free slot a refused SEND may be tried again. */
+	if (ch->out && mrc_channel_settle(ch)) {
+		ch->facts |= MRC_FACT_STATE_LAZY;
+		mrc_channel_admit(ch, conn->limits.eager_bytes_max);
+		if (ch->is_room_wanted && (ch->state == MRC_CH_OPEN || ch->state == MRC_CH_OPENING))
+			ch->do_room = true;
+	}
+	if (ch->free_count) {
+		slot = mrc_bits_first(&ch->free_bits, 0, ch->in_window);
+		MRC_ASSERT(slot != MRC_SLOT_NONE);
+		message_action(ch, mrc_channel_in_number(ch, slot), MRC_ACT_LANDING_FREE, act);
+		act->msg.addr = ch->in[slot].addr;
+		act->msg.len = ch->in[slot].len;
+		ch->in[slot].is_landing_freed = true;
+		mrc_bits_clear(&ch->free_bits, slot);
+		ch->free_count--;
+		return true;
+	}
+	if (ch->has_client && !ch->is_aborted && ch->state != MRC_CH_ENDED) {
+		if (mrc_channel_in_next(ch, &number)) {
+			deliver(conn, ch, number, act);
+			return true;
+		}
+		if (mrc_channel_in_ask(ch, &number)) {
+			slot = (uint32_t)(number & (ch->in_window - 1));
+			mrc_bits_clear(&ch->ask_bits, slot);
+			ch->in[slot].is_asked = true;
+			ch->is_asking = true;
+			message_action(ch, number, MRC_ACT_LANDING_WANT, act);
+			act->msg.len = ch->in[slot].len;
+			return true;
+		}
+	}
+	if (ch->do_room) {
+		ch->do_room = false;
+		ch->is_room_wanted = false;
+		channel_action(ch, MRC_ACT_CH_ROOM, act);
+		return true;
+	}
+	if (ch->do_down && ch->done_count == 0) {
+		ch->do_down = false;
+		ch->is_down_told = true;
+		channel_action(ch, MRC_ACT_CH_DOWN, act);
+		return true;
+	}
+	if (ch->do_free) {
+		ch->do_free = false;
+		ch->is_freed = true;
+		channel_action(ch, MRC_ACT_CH_FREE, act);
+		return true;
+	}
+	return false;
+}
+
+static bool next_client_action(struct mrc_conn *conn, struct mrc_action *act)
+{
+	while (!mrc_list_is_empty(&conn->client_work)) {
+		struct mrc_channel *ch =
+			mrc_list_entry(conn->client_work.next, struct mrc_channel, in_clients);
+		uint32_t facts = ch->facts;
+
+		if (channel_client_action(conn, ch, act)) {
+			mrc_list_push(&conn->client_work, &ch->in_clients);
+			if (ch->facts != facts)
+				mrc_conn_touch(conn, ch);
+			return true;
+		}
+		mrc_list_remove(&ch->in_clients);
+		if (mrc_conn_channel_is_over(ch)) {
+			mrc_conn_channel_free(conn, ch);
+			continue;
+		}
+		mrc_conn_touch(conn, ch);
+		/* touch() may have found the next step of an end; else it must not come round again. */
+		if (!mrc_list_is_empty(&ch->in_clients) && !ch->do_down && !ch->do_free &&
+		    !ch->free_count)
+			mrc_list_remove(&ch->in_clients);
+	}
+	return false;
+}
+
+static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
+{
+	if (!conn->holds_ready)
+		return false;
+	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+		struct mrc_hold *hold = &conn->holds[i];
+		struct mrc_channel *ch;
+		struct mrc_msg_in *msg;
+		uint64_t until;
+
+		if (hold->state == MRC_HOLD_NONE || hold->state == MRC_HOLD_WAITING)
+			continue;
+		if (hold->state == MRC_HOLD_DONE) {
+			hold->state = MRC_HOLD_NONE;
+			conn->holds_ready--;
+			conn->holds_used--;
+			act->kind = MRC_ACT_HOLD_FREE;
+			act->msg = (struct mrc_act_msg){.hold = hold->id};
+			return true;
+		}
+		hold->state = MRC_HOLD_DONE; /* stays counted as ready until it is freed */
+		ch = mrc_conn_channel(conn, hold->channel);
+		msg = ch && ch->state != MRC_CH_ENDED ? mrc_channel_in(ch, hold->msg) : NULL;
+		if (!msg || msg->is_whole || msg->is_void || msg->is_delivered ||
+		    mrc_range_set_has(&conn->ranges, &msg->here, hold->offset, hold->offset + 1,
+				      &until)) {
+			conn->duplicates++;
+			return next_hold(conn, act);
+		}
+		message_action(ch, hold->msg, MRC_ACT_COPY, act);
+		act->msg.hold = hold->id;
+		act->msg.is_eager = msg->is_eager;
+		act->msg.addr =
+			(msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + hold->offset;
+		act->msg.len = hold->len;
+		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, hold->offset, hold->len) < 0)
+			mrc_channel_in_want(ch, hold->msg, hold->offset, hold->offset + hold->len);
+		mrc_conn_touch(conn, ch);
+		return true;
+	}
+	return false;
+}
+
+bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uint64_t now_ns)
+{
+	conn->now_ns = MRC_MAX(conn->now_ns, now_ns);
+	if (next_path_action(conn, act_out))
+		return true;
+	if (conn->do_reset) {
+		conn->do_reset = false;
+		act_out->kind = MRC_ACT_CONN_RESET;
+		return true;
+	}
+	if (next_hold(conn, act_out) || next_client_action(conn, act_out))
+		return true;
+	if (conn->epoch) {
+		if (next_path_frame(conn, act_out) || next_fence_frame(conn, act_out) ||
+		    next_ctl_frame(conn, act_out) || next_fact_frame(conn, act_out) ||
+		    next_resend(conn, act_out) || next_data(conn, act_out) ||
+		    next_ack(conn, act_out))
+			return true;
+	}
+	conn->is_posting = false;
+	return false;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrc_conn_impl - the inside of a conn, for the files mrc_conn*.c and nobody else
+ *
+ *	mrc_conn.c        life, handshake, what clients ask for
+ *	mrc_conn_paths.c  paths: up, down, judged by time, probed, given up, fenced
+ *	mrc_conn_recv.c   frames from the peer
+ *	mrc_conn_act.c    what to do next
+ *	mrc_ctl.c         the control log: what begins and ends things, once and in order
+ */
+#ifndef MRC_CONN_IMPL_H
+#define MRC_CONN_IMPL_H
+
+#include <string.h>
+
+#include "mrc_channel.h"
+#include "mrc_conn.h"
+#include "mrc_path.h"
+
+#define MRC_HANDLE_SLOT_BITS 14U
+#define MRC_ACK_DELAY_NS     (100 * MRC_US) /* below a quarter of the timer's floor (DESIGN 7.2) */
+#define MRC_ACK_BYTES        (64U * 1024U)  /* so much taken in is told at once */
+#define MRC_ACK_FRAMES       16U
+#define MRC_WANTS_MAX        16U /* askings for one message before its sender is blamed */
+
+/* One client's channels with something to send; turns go by client, then channel. */
+struct mrc_flow {
+	uint32_t id;
+	uint32_t channel_count;
+	struct mrc_list in_turns; /* conn->turns, while it has active channels */
+	struct mrc_list channels; /* active ones */
+	struct mrc_flow *next;
+};
+
+struct mrc_ctl_entry {
+	uint8_t type; /* enum mrc_wire_type */
+	uint32_t channel;
+	uint64_t msg; /* VOID */
+};
+
+/* A fragment taken off a path, to be sent on another. */
+struct mrc_resend {
+	uint32_t channel;
+	uint32_t len;
+	uint64_t msg;
+	uint64_t offset;
+	bool is_copy; /* writer_* wrote first */
+	uint8_t writer_path;
+	uint32_t writer_epoch;
+};
+
+enum mrc_hold_state { MRC_HOLD_NONE, MRC_HOLD_WAITING, MRC_HOLD_READY, MRC_HOLD_DONE };
+
+/* A fragment in daemon memory, not yet copied to its place. */
+struct mrc_hold {
+	enum mrc_hold_state state;
+	uint32_t channel;
+	uint64_t id;
+	uint64_t msg, offset, len;
+	uint8_t writer_index; /* path index */
+	uint32_t writer_epoch;
+};
+
+struct mrc_conn {
+	char host[MRC_NAME_MAX + 1];
+	char peer[MRC_NAME_MAX + 1];
+	bool is_initiator;
+	uint64_t boot_id;
+	uint64_t peer_boot_id;
+	uint32_t epoch;      /* held; 0: none */
+	uint32_t epoch_last; /* highest ever held */
+	struct mrc_limits limits;
+	struct mrc_alloc alloc;
+	struct mrc_rng rng;
+	uint64_t now_ns; /* of the event being handled or the action being made */
+
+	uint8_t path_count;
+	uint32_t rail_of[MRC_PATHS_MAX];
+	struct mrc_path paths[MRC_PATHS_MAX];
+	struct mrc_record *records; /* all paths' */
+	bool is_direct_seen;        /* a path of this epoch could place by RDMA write */
+	uint64_t silent_since_ns;   /* all paths are late; MRC_NEVER: no */
+	uint32_t port_version;
+	uint32_t port_mask; /* our rails that are up */
+	uint32_t peer_port_version;
+
+	/* Channels by id's slot, and by wire id. */
+	struct mrc_channel **slots;
+	uint32_t *slot_generations;
+	uint32_t slot_count, channel_count, slot_hint;
+	struct mrc_channel **buckets;
+	uint32_t bucket_count; /* power of two */
+	uint32_t wire_next;    /* number of the next channel we open */
+	struct mrc_flow *flows;
+
+	/* Work lists of channels. */
+	struct mrc_list all, client_work, fact_work, lazy_work;
+	struct mrc_list turns;  /* of flows */
+	uint64_t backlog_bytes; /* granted and never sent, all channels */
+
+	/* Control log. */
+	struct mrc_ctl_entry *ctl; /* ctl_count is a power of two */
+	uint32_t ctl_count;
+	uint64_t ctl_next, ctl_sent, ctl_acked; /* numbers to append, to send, taken by the peer */
+	uint64_t ctl_taken;                     /* numbers of the peer's taken by us */
+	uint8_t ctl_path;                       /* the one they go on while it is good */
+
+	/* Resends, bounded by all paths' records. */
+	struct mrc_resend *resends; /* resend_count is a power of two */
+	uint32_t resend_count;
+	uint64_t resend_head, resend_tail;
+
+	/* Holds. */
+	struct mrc_hold *holds;
+	uint32_t holds_used, holds_ready;
+
+	struct mrc_range_node *range_nodes;
+	struct mrc_range_pool ranges;
+
+	/* Acknowledgements we owe. */
+	uint64_t ack_due_ns; /* MRC_NEVER: none */
+	bool ack_now;
+	bool ack_has_news; /* it speaks of more than ACKs: the peer acknowledges it */
+	uint32_t ack_frames;
+	uint64_t ack_bytes;
+	bool is_posting;      /* frames were posted since the last time there was nothing to do */
+	uint64_t lazy_due_ns; /* facts in lazy_work are told by then */
+
+	bool do_reset;      /* tell the embedder of a new epoch */
+	uint64_t active_ns; /* last time a message was under way */
+
+	/* Counters. */
+	uint64_t resets, messages_sent, messages_delivered, messages_failed, duplicates,
+		protocol_errors;
+};
+
+/* ---- mrc_conn.c ---- */
+struct mrc_channel *mrc_conn_channel(const struct mrc_conn *conn, uint32_t id);
+struct mrc_channel *mrc_conn_channel_by_wire(const struct mrc_conn *conn, uint32_t wire_id);
+/* -ENOSPC, -ENOMEM */
+int mrc_conn_channel_new(struct mrc_conn *conn, uint32_t wire_id, bool is_opener,
+			 struct mrc_channel **ch_out);
+/* Give it its client's half: windows, ring, flow. -EINVAL, -ENOMEM. */
+int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
+			   const struct mrc_ev_channel *ev);
+void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch);
+/* Both ends have said all there is to say about it: it can be forgotten. */
+bool mrc_conn_channel_is_over(const struct mrc_channel *ch);
+/* Something about the channel has changed: put it on the lists it belongs to. */
+void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch);
+/* It ends now: unanswered sends get `outcome`. */
+void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int outcome,
+			  uint32_t code);
+/* A new conn epoch, or none (epoch 0): every channel but those still opening ends as unknown. */
+void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id);
+
+/* ---- mrc_ctl.c ---- */
+void mrc_ctl_append(struct mrc_conn *conn, enum mrc_wire_type type, struct mrc_channel *ch,
+		    uint64_t msg);
+/* Room for what is not the beginning or end of a channel (VOID). */
+bool mrc_ctl_has_room(const struct mrc_conn *conn);
+/* The peer has taken all before `taken`. False when we never sent so many. */
+bool mrc_ctl_acked(struct mrc_conn *conn, uint64_t taken);
+/* Make the frame of ctl_sent. */
+void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post);
+/* One from the peer, in its turn. -EPROTO. */
+int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body);
+/* The counts that ride in STATE, CLOSE and RESET. */
+void mrc_state_put(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
+int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
+/* Frames posted per path, when the channel's last one was: body of DRAINED, tail of CLOSE and RESET. */
+void mrc_drain_put(struct mrc_conn *conn, struct mrc_cursor *c);
+int mrc_drain_take(struct mrc_channel *ch, struct mrc_cursor *c);
+
+/* ---- mrc_conn_paths.c ---- */
+int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev);
+struct mrc_path *mrc_conn_path_by_id(struct mrc_conn *conn, uint16_t path_id);
+/*
+ * Take it out of service: what was in flight is said again elsewhere. With
+ * `is_closing` the transport is given up now; else it may come back by itself.
+ */
+void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_reason reason,
+			 bool is_closing);
+/* Records up to `count` are settled: the peer took them in. -EPROTO. */
+int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t count);
+void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path);
+void mrc_conn_tick(struct mrc_conn *conn);
+void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_state state,
+		       enum mrc_path_reason reason);
+/* The rail no longer reads frames before `position`. */
+void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t position);
+/* Least delay among those in service with room for control; NULL: none. */
+struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn);
+void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
+/* Our rails that are up, and the version that says so. */
+void mrc_conn_ports_update(struct mrc_conn *conn);
+void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t mask_of_paths);
+
+/* ---- mrc_conn_recv.c ---- */
+int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev);
+void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index);
+
+#endif

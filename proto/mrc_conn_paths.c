@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrc_conn_paths - the life of a conn's paths (DESIGN 8): up, judged, given up, fenced, back again */
+#include "mrc_conn_impl.h"
+
+#define PROBE_TIMEOUT_NS_MIN (20 * MRC_MS)
+#define FLOOR_HOLD_NS        (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
+#define IDLE_NS              MRC_S       /* no message under way so long: probe less often */
+#define IDLE_PROBE_FACTOR    10U
+
+static uint64_t jittered(struct mrc_conn *conn, uint64_t span_ns)
+{
+	return span_ns / 2 + mrc_rng_next(&conn->rng) % (span_ns / 2 + 1);
+}
+
+struct mrc_path *mrc_conn_path_by_id(struct mrc_conn *conn, uint16_t path_id)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		if (conn->paths[i].is_known && conn->paths[i].path_id == path_id)
+			return &conn->paths[i];
+	}
+	return NULL;
+}
+
+void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_state state,
+		       enum mrc_path_reason reason)
+{
+	if (path->state == state)
+		return;
+	if (state == MRC_PATH_GOOD) {
+		path->good_count++;
+		path->good_since_ns = conn->now_ns;
+	}
+	if (path->state == MRC_PATH_GOOD)
+		path->bad_count++;
+	path->state = state;
+	path->state_since_ns = conn->now_ns;
+	if (reason != MRC_REASON_NONE)
+		path->reason = reason;
+	path->do_state = true;
+}
+
+void mrc_conn_ports_update(struct mrc_conn *conn)
+{
+	uint32_t mask = 0;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		if (path->is_carrier_up && !path->is_denied && path->is_known)
+			mask |= 1U << path->path_id;
+	}
+	if (mask == conn->port_mask && conn->port_version)
+		return;
+	conn->port_mask = mask;
+	conn->port_version++;
+	/* Tell it at once on whatever is left: the peer may not see our end of the cable. */
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		if (conn->paths[i].state == MRC_PATH_GOOD)
+			conn->paths[i].do_probe = true;
+	}
+}
+
+void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t mask_of_paths)
+{
+	if (version <= conn->peer_port_version)
+		return;
+	conn->peer_port_version = version;
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *path = &conn->paths[i];
+
+		if (!path->is_known)
+			continue;
+		path->is_peer_port_up = mask_of_paths >> path->path_id & 1;
+		if (!path->is_peer_port_up &&
+		    (path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING))
+			mrc_conn_path_leave(conn, path, MRC_REASON_PEER_PORT, true);
+	}
+}
+
+static void connect_later(struct mrc_conn *conn, struct mrc_path *path)
+{
+	path->is_connecting = false;
+	if (!conn->is_initiator || path->is_denied) {
+		path->connect_ns = MRC_NEVER;
+		return;
+	}
+	path->connect_ns = conn->now_ns + jittered(conn, path->backoff_ns);
+	path->backoff_ns = MRC_MIN(path->backoff_ns * 2, conn->limits.backoff_max_ns);
+}
+
+/* The rail reads nothing more of what was posted before `position`. */
+void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t position)
+{
+	while (path->sent < position) {
+		struct mrc_record *record = mrc_path_record(path, path->sent++);
+		struct mrc_channel *ch;
+		struct mrc_msg_out *msg;
+
+		if (record->kind != MRC_REC_FRAG)
+			continue;
+		ch = mrc_conn_channel(conn, record->channel);
+		msg = ch ? mrc_channel_out(ch, record->msg) : NULL;
+		if (!msg)
+			continue;
+		MRC_ASSERT(msg->frames_out > 0);
+		if (--msg->frames_out == 0 &&
+		    (msg->is_final || msg->level >= msg->level_wanted || ch->state == MRC_CH_ENDED))
+			mrc_conn_touch(conn, ch);
+	}
+}
+
+/* What the frame carried is to be made anew: mark the fact, or queue the fragment. */
+static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mrc_record *record)
+{
+	struct mrc_channel *ch;
+	struct mrc_msg_out *out;
+	struct mrc_msg_in *in;
+	uint32_t slot;
+
+	switch ((enum mrc_record_kind)record->kind) {
+	case MRC_REC_PLAIN:
+	case MRC_REC_PROBE:
+		return;
+	case MRC_REC_ACK:
+		conn->ack_now = true;
+		conn->ack_has_news = true;
+		return;
+	case MRC_REC_CTL:
+		if (record->msg < conn->ctl_sent && record->msg >= conn->ctl_acked)
+			conn->ctl_sent = conn->ctl_acked;
+		return;
+	case MRC_REC_FENCE:
+		if (conn->paths[record->channel].epoch == record->msg &&
+		    !conn->paths[record->channel].is_connected)
+			conn->paths[record->channel].tell_fence = true;
+		return;
+	case MRC_REC_FENCED:
+		conn->paths[record->channel].tell_fenced = true;
+		return;
+	default:
+		break;
+	}
+	ch = mrc_conn_channel(conn, record->channel);
+	if (!ch || ch->is_detached)
+		return;
+	if (record->kind == MRC_REC_FRAG || record->kind == MRC_REC_RTS) {
+		out = mrc_channel_out(ch, record->msg);
+		if (!out || out->is_final || out->level >= MRC_LVL_PLACED)
+			return;
+		if (record->kind == MRC_REC_RTS) {
+			if (!out->is_granted) {
+				slot = (uint32_t)(record->msg & (ch->out_window - 1));
+				mrc_bits_set(&ch->rts_bits, slot);
+				ch->facts |= MRC_FACT_RTS;
+			}
+		} else if (!record->is_moved) {
+			struct mrc_resend *resend =
+				&conn->resends[conn->resend_tail & (conn->resend_count - 1)];
+
+			MRC_ASSERT(conn->resend_tail - conn->resend_head < conn->resend_count);
+			*resend = (struct mrc_resend){
+				.channel = record->channel,
+				.len = record->len,
+				.msg = record->msg,
+				.offset = record->offset,
+				.is_copy = record->is_direct || record->is_copy,
+				.writer_path = record->is_direct ? (uint8_t)path->path_id
+								 : record->writer_path,
+				.writer_epoch =
+					record->is_direct ? path->epoch : record->writer_epoch,
+			};
+			conn->resend_tail++;
+			record->is_moved = true;
+			path->frames_resent++;
+			path->moved_count++;
+		}
+		mrc_conn_touch(conn, ch);
+		return;
+	}
+	in = mrc_channel_in(ch, record->msg);
+	slot = ch->in_window ? (uint32_t)(record->msg & (ch->in_window - 1)) : 0;
+	if (record->kind == MRC_REC_STATE) {
+		ch->facts |= MRC_FACT_STATE;
+	} else if (record->kind == MRC_REC_DRAINED) {
+		if (ch->drained_owed && !ch->drained_acked)
+			ch->facts |= MRC_FACT_DRAINED;
+	} else if (record->kind == MRC_REC_LEVEL) {
+		MRC_ASSERT(ch->level_unacked > 0);
+		ch->level_unacked--;
+		if (in && in->is_known) {
+			mrc_bits_set(&ch->level_bits, slot);
+			ch->facts |= MRC_FACT_LEVEL;
+		}
+	} else if (in && record->kind == MRC_REC_CTS && in->is_granted && !in->is_whole) {
+		mrc_bits_set(&ch->cts_bits, slot);
+		ch->facts |= MRC_FACT_CTS;
+	} else if (in && record->kind == MRC_REC_WANT && in->want_end) {
+		mrc_bits_set(&ch->want_bits, slot);
+		ch->facts |= MRC_FACT_WANT;
+	}
+	mrc_conn_touch(conn, ch);
+}
+
+/* The peer took this frame in. */
+static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
+{
+	struct mrc_channel *ch;
+
+	switch ((enum mrc_record_kind)record->kind) {
+	case MRC_REC_CTL:
+		/* Taken in, yet not taken: it came out of turn and was dropped. */
+		if (record->msg >= conn->ctl_acked && record->msg < conn->ctl_sent)
+			conn->ctl_sent = conn->ctl_acked;
+		return;
+	case MRC_REC_LEVEL:
+	case MRC_REC_DRAINED:
+		ch = mrc_conn_channel(conn, record->channel);
+		if (!ch)
+			return;
+		if (record->kind == MRC_REC_DRAINED) {
+			ch->drained_acked = true;
+		} else if (ch->level_unacked > 0) {
+			ch->level_unacked--;
+			mrc_channel_in_level_acked(ch, record->msg);
+		}
+		mrc_conn_touch(conn, ch);
+		return;
+	default:
+		return;
+	}
+}
+
+int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t count)
+{
+	struct mrc_record newest = {0};
+	struct mrc_record *record;
+	uint64_t bytes = 0;
+
+	if (count > path->posted)
+		return -EPROTO; /* it cannot have what was never sent */
+	if (count <= path->acked)
+		return 0;
+	while ((record = mrc_path_pop(path, count))) {
+		bytes += record->len;
+		if (record->is_eliciting)
+			newest = *record;
+		record_acked(conn, record);
+	}
+	mrc_path_acked(path, newest.is_eliciting ? &newest : NULL, bytes, &conn->limits,
+		       conn->now_ns);
+	path->judge_ns = path->oldest_sent_ns;
+	if (path->judge_ns != MRC_NEVER)
+		path->judge_ns += mrc_path_timeout_ns(path, &conn->limits) / 2;
+	conn->silent_since_ns = MRC_NEVER;
+	if (path->state == MRC_PATH_ASSUMED_BAD && path->is_connected && !path->do_fence &&
+	    path->acked == path->posted) {
+		/* All had arrived: the suspicion was false. Be slower to suspect it for a while. */
+		path->suspicions_false++;
+		path->floor_ns = MRC_MIN(path->floor_ns * 2, conn->limits.suspect_ceiling_ns);
+		path->floor_until_ns = conn->now_ns + FLOOR_HOLD_NS;
+		path->revive_ns = MRC_NEVER;
+		path->probes_good = 0;
+		path->do_probe = true;
+		mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
+	}
+	return 0;
+}
+
+void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_reason reason,
+			 bool is_closing)
+{
+	bool was_serving = path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING;
+
+	if (!path->is_connected)
+		return;
+	if (was_serving)
+		path->moved_count = 0;
+	/* A rail that writes directly is stopped before anything is sent again (DESIGN 7.3). */
+	is_closing = is_closing || path->is_direct;
+	path->probe_ns = MRC_NEVER;
+	path->probe_due_ns = MRC_NEVER;
+	path->do_probe = false;
+	path->do_probe_ack = false;
+	path->do_path_open = false;
+	path->judge_ns = MRC_NEVER;
+	if (is_closing) {
+		path->do_fence = true;
+		path->do_strip = false;
+		path->revive_ns = MRC_NEVER;
+		path->tell_fence = reason != MRC_REASON_NEW_CONN;
+	} else {
+		path->do_strip = true;
+		path->revive_ns = conn->now_ns + conn->limits.revive_ns;
+	}
+	if (!path->is_denied)
+		mrc_conn_path_set(conn, path, MRC_PATH_ASSUMED_BAD, reason);
+	for (uint64_t at = path->acked; at < path->posted; at++)
+		record_again(conn, path, mrc_path_record(path, at));
+}
+
+/* Its transport is gone at our end: nothing can land, nothing is read. */
+static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
+{
+	mrc_conn_path_sent(conn, path, path->posted);
+	path->is_connected = false;
+	path->do_fence = false;
+	path->do_strip = false;
+	path->revive_ns = MRC_NEVER;
+	path->bytes_in_flight = 0;
+	path->acked = path->posted;
+	path->oldest_sent_ns = MRC_NEVER;
+	path->fenced_epoch = MRC_MAX(path->fenced_epoch, path->epoch);
+	if (path->state != MRC_PATH_DENIED)
+		mrc_conn_path_set(conn, path, MRC_PATH_CONNECTING, MRC_REASON_NONE);
+	connect_later(conn, path);
+	mrc_conn_holds_fenced(conn, path->index);
+	/* Channels that wait for this path to be drained may go on. */
+	if (conn->is_direct_seen) {
+		struct mrc_list *at = conn->all.next;
+
+		while (at != &conn->all) {
+			struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_all);
+
+			at = at->next;
+			if (ch->state == MRC_CH_ENDED && !ch->is_freed)
+				mrc_conn_touch(conn, ch);
+		}
+	}
+}
+
+static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_ev_path *ev)
+{
+	if (ev->path_epoch <= path->epoch || ev->path_id >= MRC_PATHS_MAX)
+		return -EINVAL;
+	if (path->is_connected) { /* the embedder has fenced the older one */
+		mrc_conn_path_leave(conn, path, MRC_REASON_CLOSED, true);
+		path_gone(conn, path);
+	}
+	if (ev->conn_epoch != conn->epoch) {
+		if (ev->conn_epoch < conn->epoch)
+			return -EINVAL;
+		mrc_conn_reset(conn, ev->conn_epoch, ev->peer_boot_id);
+	}
+	if (!path->is_known) {
+		path->path_id = ev->path_id;
+		path->is_known = true;
+		mrc_conn_ports_update(conn);
+	}
+	path->is_direct = ev->is_direct_capable;
+	conn->is_direct_seen = conn->is_direct_seen || path->is_direct;
+	path->fenced_epoch = MRC_MAX(path->fenced_epoch, path->epoch);
+	mrc_path_begin(path, ev->path_epoch, conn->limits.path_window_bytes_min,
+		       conn->limits.suspect_floor_ns, conn->now_ns);
+	path->connect_ns = MRC_NEVER;
+	path->good_since_ns = 0;
+	mrc_conn_holds_fenced(conn, path->index);
+	if (path->is_denied) {
+		mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
+		return 0;
+	}
+	mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
+	path->do_path_open = true;
+	path->do_probe = true;
+	return 0;
+}
+
+static void on_carrier(struct mrc_conn *conn, struct mrc_path *path, bool is_up)
+{
+	bool was_up = path->is_carrier_up;
+
+	path->is_carrier_up = is_up;
+	if (was_up != is_up)
+		mrc_conn_ports_update(conn);
+	if (!is_up) {
+		if (path->is_connected && !path->do_fence)
+			mrc_conn_path_leave(conn, path, MRC_REASON_CARRIER, true);
+		return;
+	}
+	/* A hint to try soon. Not trusted alone either way: attempts go on without it. */
+	if (!was_up && !path->is_connected && !path->is_connecting && conn->is_initiator &&
+	    !path->is_denied)
+		path->connect_ns = MRC_MIN(path->connect_ns,
+					   conn->now_ns + jittered(conn, MRC_MIN(path->backoff_ns,
+										 200 * MRC_MS)));
+}
+
+int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
+{
+	struct mrc_path *path = &conn->paths[ev->path.index];
+	bool is_current = ev->path.path_epoch == path->epoch && path->is_connected;
+
+	switch (ev->kind) {
+	case MRC_EV_PATH_UP:
+		return on_up(conn, path, &ev->path);
+	case MRC_EV_PATH_DOWN:
+		if (!is_current)
+			return 0; /* of an epoch before: dropped */
+		if (ev->path.reason == MRC_REASON_CORRUPT)
+			path->header_errors++;
+		if (ev->path.reason == MRC_REASON_PROTOCOL)
+			conn->protocol_errors++;
+		mrc_conn_path_leave(conn, path, ev->path.reason, true);
+		path_gone(conn, path);
+		return 0;
+	case MRC_EV_FENCED:
+		if (is_current)
+			path_gone(conn, path);
+		return 0;
+	case MRC_EV_PATH_FAILED:
+		if (path->is_connecting) {
+			path->reason = MRC_REASON_CONNECT;
+			connect_later(conn, path);
+		}
+		return 0;
+	case MRC_EV_CARRIER:
+		on_carrier(conn, path, ev->path.is_up);
+		return 0;
+	case MRC_EV_SENT:
+		if (is_current && ev->path.count <= path->posted)
+			mrc_conn_path_sent(conn, path, ev->path.count);
+		return 0;
+	case MRC_EV_DENY:
+		if (path->is_denied)
+			return 0;
+		path->is_denied = true;
+		mrc_conn_ports_update(conn);
+		if (path->is_connected)
+			mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
+		mrc_conn_path_set(conn, path, MRC_PATH_DENIED, MRC_REASON_OPERATOR);
+		path->connect_ns = MRC_NEVER;
+		return 0;
+	default: /* ALLOW */
+		if (!path->is_denied)
+			return 0;
+		path->is_denied = false;
+		mrc_conn_ports_update(conn);
+		path->backoff_ns = conn->limits.backoff_min_ns;
+		if (path->state == MRC_PATH_DENIED)
+			mrc_conn_path_set(conn, path, MRC_PATH_CONNECTING, MRC_REASON_NONE);
+		if (path->is_connected && !path->do_fence)
+			mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
+		else if (!path->is_connected)
+			connect_later(conn, path);
+		return 0;
+	}
+}
+
+/* ---- judging by time ---- */
+
+/* Has a sibling answered something sent later than `sent_ns` by half the timeout? (DESIGN 8) */
+static bool sibling_answered(struct mrc_conn *conn, const struct mrc_path *path, uint64_t after_ns)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *other = &conn->paths[i];
+
+		if (other != path && other->is_connected && !other->do_fence &&
+		    other->answered_sent_ns > after_ns)
+			return true;
+	}
+	return false;
+}
+
+void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
+{
+	uint64_t timeout_ns = mrc_path_timeout_ns(path, &conn->limits);
+	uint64_t late_ns;
+
+	if (path->oldest_sent_ns == MRC_NEVER || !path->is_connected || path->do_fence ||
+	    (path->state != MRC_PATH_GOOD && path->state != MRC_PATH_PROBING))
+		return;
+	late_ns = conn->now_ns - path->oldest_sent_ns;
+	if (late_ns >= timeout_ns &&
+	    sibling_answered(conn, path, path->oldest_sent_ns + timeout_ns / 2)) {
+		path->suspicions++;
+		path->do_carrier_ask = true;
+		mrc_conn_path_leave(conn, path, MRC_REASON_SILENT, false);
+		return;
+	}
+	if (late_ns >= timeout_ns / 2) {
+		/* Ask the siblings something, so that there is evidence when the time is up. */
+		for (uint8_t i = 0; i < conn->path_count; i++) {
+			struct mrc_path *other = &conn->paths[i];
+
+			if (other == path || other->state != MRC_PATH_GOOD)
+				continue;
+			if (other->elicited_ns <= path->oldest_sent_ns + timeout_ns / 2)
+				other->do_probe = true;
+		}
+		if (late_ns >= timeout_ns)
+			path->do_carrier_ask = true;
+		path->judge_ns = conn->now_ns + timeout_ns / 2 + 1;
+		if (late_ns < timeout_ns)
+			path->judge_ns = path->oldest_sent_ns + timeout_ns;
+		return;
+	}
+	path->judge_ns = path->oldest_sent_ns + timeout_ns / 2;
+}
+
+void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id)
+{
+	/* An answered probe outweighs what PORT_STATUS said (DESIGN 7.16). */
+	path->is_peer_port_up = true;
+	if (id != path->probe_id || path->probe_ns == MRC_NEVER)
+		return;
+	path->probe_ns = MRC_NEVER;
+	if (path->state != MRC_PATH_PROBING)
+		return;
+	path->probes_good++;
+	if (path->probes_good >= conn->limits.probe_count) {
+		mrc_conn_path_set(conn, path, MRC_PATH_GOOD, MRC_REASON_NONE);
+		path->probe_due_ns = conn->now_ns + conn->limits.probe_interval_ns;
+	} else {
+		path->do_probe = true;
+	}
+}
+
+static bool all_silent(const struct mrc_conn *conn)
+{
+	bool is_any = false;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		if (!path->is_connected || path->do_fence || path->state == MRC_PATH_ASSUMED_BAD)
+			continue;
+		is_any = true;
+		if (path->oldest_sent_ns == MRC_NEVER ||
+		    conn->now_ns - path->oldest_sent_ns < mrc_path_timeout_ns(path, &conn->limits))
+			return false;
+	}
+	return is_any;
+}
+
+static void tick_path(struct mrc_conn *conn, struct mrc_path *path)
+{
+	const struct mrc_limits *limits = &conn->limits;
+	uint64_t now_ns = conn->now_ns;
+
+	if (path->judge_ns <= now_ns) {
+		path->judge_ns = MRC_NEVER;
+		mrc_conn_path_judge(conn, path);
+	}
+	if (path->revive_ns <= now_ns) {
+		path->revive_ns = MRC_NEVER;
+		if (path->is_connected && path->state == MRC_PATH_ASSUMED_BAD && !path->do_fence) {
+			path->do_fence = true;
+			path->tell_fence = true;
+		}
+	}
+	if (path->state == MRC_PATH_PROBING && path->is_connected && path->probe_ns != MRC_NEVER) {
+		uint64_t timeout_ns =
+			MRC_MAX(PROBE_TIMEOUT_NS_MIN, 4 * mrc_path_timeout_ns(path, limits));
+
+		if (now_ns - path->probe_ns >= timeout_ns)
+			mrc_conn_path_leave(conn, path, MRC_REASON_PROBE, true);
+	}
+	if (path->state == MRC_PATH_GOOD) {
+		if (path->probe_due_ns <= now_ns) {
+			uint64_t interval_ns = limits->probe_interval_ns;
+
+			if (now_ns - conn->active_ns > IDLE_NS)
+				interval_ns *= IDLE_PROBE_FACTOR;
+			if (now_ns - path->elicited_ns >= interval_ns) {
+				path->do_probe = true;
+				path->probe_due_ns = now_ns + interval_ns;
+			} else {
+				path->probe_due_ns = path->elicited_ns + interval_ns;
+			}
+		}
+		if (path->good_since_ns && now_ns - path->good_since_ns >= limits->hold_good_ns) {
+			path->backoff_ns = limits->backoff_min_ns;
+			path->good_since_ns = 0;
+		}
+	}
+	if (path->connect_ns <= now_ns) {
+		path->connect_ns = MRC_NEVER;
+		if (!path->is_connected && !path->is_denied && !path->is_connecting) {
+			path->is_connecting = true;
+			path->do_connect = true;
+		}
+	}
+}
+
+void mrc_conn_tick(struct mrc_conn *conn)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		tick_path(conn, &conn->paths[i]);
+	if (all_silent(conn)) {
+		if (conn->silent_since_ns == MRC_NEVER)
+			conn->silent_since_ns = conn->now_ns;
+		if (conn->now_ns - conn->silent_since_ns >= conn->limits.peer_silent_ns) {
+			conn->silent_since_ns = MRC_NEVER;
+			for (uint8_t i = 0; i < conn->path_count; i++) {
+				if (conn->paths[i].is_connected)
+					mrc_conn_path_leave(conn, &conn->paths[i],
+							    MRC_REASON_SILENT, true);
+			}
+		}
+	} else {
+		conn->silent_since_ns = MRC_NEVER;
+	}
+	if (conn->ack_due_ns <= conn->now_ns) {
+		conn->ack_due_ns = MRC_NEVER;
+		conn->ack_now = true;
+	}
+	if (conn->lazy_due_ns <= conn->now_ns) {
+		conn->lazy_due_ns = MRC_NEVER;
+		while (!mrc_list_is_empty(&conn->lazy_work)) {
+			struct mrc_channel *ch =
+				mrc_list_entry(conn->lazy_work.next, struct mrc_channel, in_lazy);
+
+			mrc_list_remove(&ch->in_lazy);
+			ch->facts |= MRC_FACT_STATE;
+			mrc_conn_touch(conn, ch);
+		}
+	}
+}
+
+uint64_t mrc_conn_deadline_ns(const struct mrc_conn *conn)
+{
+	uint64_t at_ns = MRC_MIN(conn->ack_due_ns, conn->lazy_due_ns);
+
+	if (conn->silent_since_ns != MRC_NEVER)
+		at_ns = MRC_MIN(at_ns, conn->silent_since_ns + conn->limits.peer_silent_ns);
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		at_ns = MRC_MIN(at_ns, path->judge_ns);
+		at_ns = MRC_MIN(at_ns, path->revive_ns);
+		at_ns = MRC_MIN(at_ns, path->connect_ns);
+		if (path->state == MRC_PATH_GOOD) {
+			at_ns = MRC_MIN(at_ns, path->probe_due_ns);
+			if (path->good_since_ns)
+				at_ns = MRC_MIN(at_ns,
+						path->good_since_ns + conn->limits.hold_good_ns);
+		}
+		if (path->state == MRC_PATH_PROBING && path->probe_ns != MRC_NEVER)
+			at_ns = MRC_MIN(at_ns,
+					path->probe_ns +
+						MRC_MAX(PROBE_TIMEOUT_NS_MIN,
+							4 * mrc_path_timeout_ns(path,
+										&conn->limits)));
+	}
+	return at_ns;
+}
+
+struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn)
+{
+	struct mrc_path *best = NULL;
+	struct mrc_path *fallback = NULL;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *path = &conn->paths[i];
+		uint64_t timeout_ns;
+
+		if (path->state != MRC_PATH_GOOD || !mrc_path_has_room(path, false))
+			continue;
+		/* One that owes us an answer for long may be dying: words go elsewhere. */
+		timeout_ns = mrc_path_timeout_ns(path, &conn->limits);
+		if (path->oldest_sent_ns != MRC_NEVER &&
+		    conn->now_ns - path->oldest_sent_ns > timeout_ns / 2) {
+			if (!fallback || path->oldest_sent_ns > fallback->oldest_sent_ns)
+				fallback = path;
+			continue;
+		}
+		if (!best || path->rtt.smoothed_ns < best->rtt.smoothed_ns)
+			best = path;
+	}
+	return best ? best : fallback;
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrc_conn_recv - frames from the peer: every field is checked against what we know */
+#include "mrc_conn_impl.h"
+
+/* ---- holds: fragments in daemon memory (rails with direct placement) ---- */
+
+static void hold_drop(struct mrc_conn *conn, struct mrc_hold *hold)
+{
+	hold->state = MRC_HOLD_DONE;
+	conn->holds_ready++;
+}
+
+/* Is nothing of this writer's still to come? `index` is our path index. */
+static bool writer_is_over(const struct mrc_conn *conn, uint8_t index, uint32_t epoch)
+{
+	return conn->paths[index].fenced_epoch >= epoch;
+}
+
+void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index)
+{
+	if (!conn->holds_used)
+		return;
+	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+		struct mrc_hold *hold = &conn->holds[i];
+
+		if (hold->state == MRC_HOLD_WAITING && hold->writer_index == path_index &&
+		    writer_is_over(conn, path_index, hold->writer_epoch)) {
+			hold->state = MRC_HOLD_READY;
+			conn->holds_ready++;
+		}
+	}
+}
+
+static struct mrc_hold *hold_take(struct mrc_conn *conn)
+{
+	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+		if (conn->holds[i].state == MRC_HOLD_NONE) {
+			conn->holds_used++;
+			return &conn->holds[i];
+		}
+	}
+	abort(); /* the embedder has holds_max buffers and no more */
+}
+
+/* ---- fragments ---- */
+
+static bool is_needed(const struct mrc_channel *ch, const struct mrc_msg_in *msg)
+{
+	return ch->state != MRC_CH_ENDED && !msg->is_whole && !msg->is_void && !msg->is_delivered;
+}
+
+/* The message a FRAG is for, if it may still take bytes; learns its length and place. */
+static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
+			struct mrc_channel **ch_out, struct mrc_msg_in **msg_out)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	struct mrc_msg_in *msg;
+	bool is_eager = hdr->flags & MRC_WIRE_F_EAGER;
+	int r;
+
+	*ch_out = ch;
+	*msg_out = NULL;
+	if (!ch || !ch->has_client || ch->state == MRC_CH_ENDED)
+		return 0; /* gone, or not ours to receive on: the bytes are not needed */
+	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
+		return -EPROTO;
+	if (hdr->msg < ch->peer_settled)
+		return 0;
+	r = mrc_channel_in_learn(ch, hdr->msg, hdr->msg_len, is_eager, hdr->addr);
+	if (r)
+		return r;
+	msg = mrc_channel_in(ch, hdr->msg);
+	if (!msg->is_granted)
+		return -EPROTO; /* it has no buffer to write to */
+	if (!is_eager && hdr->addr != msg->addr)
+		return -EPROTO;
+	if (is_needed(ch, msg))
+		*msg_out = msg;
+	return 0;
+}
+
+uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, uint32_t done,
+			struct mrc_place *place_out)
+{
+	struct mrc_channel *ch;
+	struct mrc_msg_in *msg;
+	uint64_t at = hdr->offset + done;
+	uint64_t end = hdr->offset + hdr->body_len;
+	uint64_t until = end;
+
+	MRC_ASSERT(done <= hdr->body_len);
+	*place_out = (struct mrc_place){.is_scratch = true};
+	if (frag_message(conn, hdr, &ch, &msg) || !msg)
+		return (uint32_t)(end - at);
+	/* Bytes that are here were checked; another copy may not touch them. */
+	if (mrc_range_set_has(&conn->ranges, &msg->here, at, end, &until))
+		return (uint32_t)(until - at);
+	place_out->is_scratch = false;
+	place_out->is_eager = msg->is_eager;
+	place_out->channel_cookie = ch->cookie;
+	place_out->addr = (msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + at;
+	return (uint32_t)(until - at);
+}
+
+bool mrc_conn_place_whole(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
+			  struct mrc_place *place_out)
+{
+	struct mrc_channel *ch;
+	struct mrc_msg_in *msg;
+
+	if (frag_message(conn, hdr, &ch, &msg) || !msg)
+		return false;
+	*place_out = (struct mrc_place){
+		.is_eager = msg->is_eager,
+		.channel_cookie = ch->cookie,
+		.addr = (msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + hdr->offset,
+	};
+	return true;
+}
+
+static void frag_flags(struct mrc_msg_in *msg, const struct mrc_wire_hdr *hdr)
+{
+	msg->wants_placed = msg->wants_placed || hdr->flags & MRC_WIRE_F_PLACED;
+	msg->wants_visible = msg->wants_visible || hdr->flags & MRC_WIRE_F_VISIBLE;
+}
+
+static void frag_here(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number,
+		      uint64_t offset, uint64_t len)
+{
+	int64_t added = mrc_channel_in_here(ch, &conn->ranges, number, offset, len);
+
+	if (added < 0) /* no room to remember so many gaps: as if it had not come */
+		mrc_channel_in_want(ch, number, offset, offset + len);
+	else if (added == 0 && len)
+		conn->duplicates++;
+}
+
+static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
+{
+	const struct mrc_wire_hdr *hdr = ev->hdr;
+	struct mrc_path *path = &conn->paths[ev->index];
+	struct mrc_channel *ch;
+	struct mrc_msg_in *msg;
+	struct mrc_hold *hold;
+	int r;
+
+	if (hdr->flags & MRC_WIRE_F_DIRECT &&
+	    (!path->is_direct || hdr->writer_path != path->path_id ||
+	     hdr->writer_epoch != path->epoch))
+		return -EPROTO; /* only the path itself can vouch for a direct write */
+	r = frag_message(conn, hdr, &ch, &msg);
+	if (r)
+		return r;
+	conn->active_ns = conn->now_ns;
+	if (!msg) {
+		conn->duplicates++;
+		if (ev->hold) {
+			hold = hold_take(conn);
+			*hold = (struct mrc_hold){.id = ev->hold};
+			hold_drop(conn, hold);
+		}
+		return 0;
+	}
+	frag_flags(msg, hdr);
+	if (!ev->is_body_good) {
+		path->body_errors++;
+		mrc_channel_in_want(ch, hdr->msg, hdr->offset, hdr->offset + hdr->body_len);
+	} else if (ev->hold) {
+		const struct mrc_path *writer = NULL;
+
+		hold = hold_take(conn);
+		*hold = (struct mrc_hold){
+			.state = MRC_HOLD_READY,
+			.channel = ch->id,
+			.id = ev->hold,
+			.msg = hdr->msg,
+			.offset = hdr->offset,
+			.len = hdr->body_len,
+			.writer_epoch = hdr->writer_epoch,
+		};
+		if (hdr->flags & MRC_WIRE_F_COPY)
+			writer = mrc_conn_path_by_id(conn, hdr->writer_path);
+		if (writer)
+			hold->writer_index = writer->index;
+		if (writer && !writer_is_over(conn, writer->index, hdr->writer_epoch)) {
+			/* DESIGN 7.3: fence our end of the writer, then copy. */
+			hold->state = MRC_HOLD_WAITING;
+			if (writer->epoch == hdr->writer_epoch && writer->is_connected)
+				mrc_conn_path_leave(conn, &conn->paths[writer->index],
+						    MRC_REASON_PEER_FENCE, true);
+		} else {
+			conn->holds_ready++;
+		}
+	} else if (ev->is_placed) {
+		frag_here(conn, ch, hdr->msg, hdr->offset, hdr->body_len);
+	} else {
+		uint64_t start;
+		uint64_t end;
+
+		/* Parts went to scratch: what of it is still missing is asked for again. */
+		if (mrc_range_set_gap(&conn->ranges, &msg->here, hdr->offset,
+				      hdr->offset + hdr->body_len, &start, &end))
+			mrc_channel_in_want(ch, hdr->msg, start, hdr->offset + hdr->body_len);
+		else
+			conn->duplicates++;
+	}
+	/* Data on a channel we opened says that it was accepted (DESIGN 7.7); credit comes with ACCEPT. */
+	mrc_conn_touch(conn, ch);
+	return 0;
+}
+
+/* ---- facts about channels ---- */
+
+static int on_rts(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	struct mrc_msg_in *msg;
+	int r;
+
+	if (!ch || !ch->has_client || ch->state == MRC_CH_ENDED)
+		return 0;
+	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
+		return -EPROTO;
+	if (hdr->msg < ch->peer_settled)
+		return 0;
+	r = mrc_channel_in_learn(ch, hdr->msg, hdr->msg_len, false, 0);
+	if (r)
+		return r;
+	msg = mrc_channel_in(ch, hdr->msg);
+	if (msg->is_granted && is_needed(ch, msg)) {
+		/* A second RTS gets the same CTS (DESIGN 7.9). */
+		mrc_bits_set(&ch->cts_bits, (uint32_t)(hdr->msg & (ch->in_window - 1)));
+		ch->facts |= MRC_FACT_CTS;
+	}
+	conn->active_ns = conn->now_ns;
+	mrc_conn_touch(conn, ch);
+	return 0;
+}
+
+static int on_cts(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	struct mrc_msg_out *msg;
+
+	if (!ch || !ch->has_client)
+		return 0;
+	msg = mrc_channel_out(ch, hdr->msg);
+	if (!msg)
+		return hdr->msg < ch->settled ? 0 : -EPROTO;
+	if (msg->is_eager || !msg->is_admitted)
+		return -EPROTO;
+	if (msg->is_granted)
+		return msg->landing == hdr->addr ? 0 : -EPROTO;
+	if (msg->is_final || msg->is_void_asked)
+		return 0;
+	msg->is_granted = true;
+	msg->landing = hdr->addr;
+	mrc_channel_ready_push(ch, (uint32_t)(hdr->msg & (ch->out_window - 1)));
+	mrc_conn_touch(conn, ch);
+	return 0;
+}
+
+static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	struct mrc_msg_out *msg;
+	uint32_t slot;
+
+	if (!ch || !ch->has_client)
+		return 0;
+	msg = mrc_channel_out(ch, hdr->msg);
+	if (!msg)
+		return hdr->msg < ch->settled ? 0 : -EPROTO;
+	/* offset and msg_len are the range's ends. */
+	if (hdr->offset >= hdr->msg_len || hdr->msg_len > msg->len ||
+	    hdr->offset >= msg->next_offset)
+		return -EPROTO;
+	if (msg->is_final || msg->level >= MRC_LVL_PLACED)
+		return 0;
+	slot = (uint32_t)(hdr->msg & (ch->out_window - 1));
+	if (msg->want_end == 0) {
+		msg->want_start = hdr->offset;
+		msg->want_end = MRC_MIN(hdr->msg_len, msg->next_offset);
+	} else {
+		msg->want_start = MRC_MIN(msg->want_start, hdr->offset);
+		msg->want_end = MRC_MAX(msg->want_end, MRC_MIN(hdr->msg_len, msg->next_offset));
+	}
+	if (++msg->want_count > MRC_WANTS_MAX && !msg->is_void_asked) {
+		/*
+		 * Copy after copy fails its checksum on every path: the client is
+		 * changing the bytes while they are read (invariant 8).
+		 */
+		mrc_channel_out_void(ch, hdr->msg, MRC_OUT_BUFFER_CHANGED);
+	}
+	if (msg->is_void_asked)
+		msg->want_end = 0;
+	mrc_channel_ready_push(ch, slot);
+	mrc_conn_touch(conn, ch);
+	return 0;
+}
+
+static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	uint8_t level = (uint8_t)hdr->arg;
+	bool is_final = hdr->arg >> 8 & 1;
+	int outcome = (int8_t)(uint8_t)(hdr->arg >> 16);
+
+	if (!ch || !ch->has_client)
+		return 0;
+	if (level > MRC_LVL_COMMITTED || outcome > 0 || outcome < MRC_OUT_IN_USE)
+		return -EPROTO;
+	if (!mrc_channel_out_level(ch, hdr->msg, (enum mrc_lvl)level, outcome,
+				   (uint32_t)(hdr->arg >> 32), is_final))
+		return -EPROTO;
+	mrc_conn_touch(conn, ch);
+	return 0;
+}
+
+static int on_state(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
+	int r;
+
+	if (!ch)
+		return 0;
+	if (hdr->body_len)
+		memcpy(copy, body, hdr->body_len);
+	r = mrc_state_take(conn, ch, &c);
+	if (r == 0 && ch->has_client)
+		mrc_channel_admit(ch, conn->limits.eager_bytes_max);
+	mrc_conn_touch(conn, ch);
+	return r;
+}
+
+static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
+	int r;
+
+	if (!ch)
+		return 0;
+	if (hdr->body_len)
+		memcpy(copy, body, hdr->body_len);
+	r = mrc_drain_take(ch, &c);
+	mrc_conn_touch(conn, ch);
+	return r;
+}
+
+/* ---- words about paths ---- */
+
+static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
+	uint64_t ctl_taken;
+	uint8_t count;
+
+	if (hdr->body_len)
+		memcpy(copy, body, hdr->body_len);
+	ctl_taken = mrc_get_u64(&c);
+	count = mrc_get_u8(&c);
+	if (!c.ok || count > MRC_PATHS_MAX || !mrc_ctl_acked(conn, ctl_taken))
+		return -EPROTO;
+	for (uint8_t i = 0; i < count; i++) {
+		uint16_t path_id = mrc_get_u16(&c);
+		uint32_t epoch = mrc_get_u32(&c);
+		uint64_t taken = mrc_get_u64(&c);
+		struct mrc_path *path = mrc_conn_path_by_id(conn, path_id);
+
+		if (!c.ok)
+			return -EPROTO;
+		if (!path || path->epoch != epoch || !path->is_connected)
+			continue; /* of an epoch that is over */
+		if (mrc_conn_path_acked(conn, path, taken))
+			return -EPROTO;
+	}
+	/* What these answers prove may convict a path that is late. */
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		mrc_conn_path_judge(conn, &conn->paths[i]);
+	return 0;
+}
+
+static void on_fence(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_path *path =
+		hdr->msg < MRC_PATHS_MAX ? mrc_conn_path_by_id(conn, (uint16_t)hdr->msg) : NULL;
+	uint32_t epoch = (uint32_t)hdr->arg;
+
+	if (!path || epoch > path->epoch)
+		return;
+	path->tell_fenced = true;
+	path->fenced_tell_epoch = epoch;
+	if (epoch < path->epoch) {
+		path->fenced_tell_count = path->taken_prev;
+		return;
+	}
+	path->fenced_tell_count = path->taken;
+	if (path->is_connected && !path->do_fence)
+		mrc_conn_path_leave(conn, path, MRC_REASON_PEER_FENCE, true);
+	path->tell_fence = false; /* it knows */
+}
+
+static void on_fenced(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	struct mrc_path *path =
+		hdr->msg < MRC_PATHS_MAX ? mrc_conn_path_by_id(conn, (uint16_t)hdr->msg) : NULL;
+
+	if (path && path->epoch == (uint32_t)hdr->arg)
+		path->tell_fence = false;
+}
+
+static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_wire_hdr *hdr)
+{
+	path->do_probe_ack = true;
+	path->probe_ack_id = hdr->msg;
+	path->probe_ack_arg = hdr->arg;
+	mrc_conn_peer_ports(conn, (uint32_t)hdr->offset, hdr->addr);
+}
+
+int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
+{
+	struct mrc_path *path = &conn->paths[ev->index];
+	const struct mrc_wire_hdr *hdr = ev->hdr;
+	int r = 0;
+
+	if (!path->is_connected || ev->path_epoch != path->epoch)
+		return 0; /* left over from a fenced epoch (DESIGN 7.3) */
+	if (hdr->conn_epoch != conn->epoch || hdr->path_epoch != path->epoch)
+		return -EPROTO;
+	if (path->do_fence)
+		return 0; /* given up already: not taken in */
+	path->taken++;
+	path->frames_received++;
+	path->bytes_received += hdr->type == MRC_WIRE_FRAG ? hdr->body_len : 0;
+	if (hdr->type == MRC_WIRE_ACK) {
+		if (hdr->arg & 1)
+			conn->ack_due_ns =
+				MRC_MIN(conn->ack_due_ns, conn->now_ns + 2 * MRC_ACK_DELAY_NS);
+	} else {
+		conn->ack_has_news = true;
+		conn->ack_frames++;
+		conn->ack_bytes += hdr->body_len;
+		conn->ack_due_ns = MRC_MIN(conn->ack_due_ns, conn->now_ns + MRC_ACK_DELAY_NS);
+		if (conn->ack_bytes >= MRC_ACK_BYTES || conn->ack_frames >= MRC_ACK_FRAMES)
+			conn->ack_now = true;
+	}
+	switch ((enum mrc_wire_type)hdr->type) {
+	case MRC_WIRE_FRAG:
+		r = on_frag(conn, ev);
+		break;
+	case MRC_WIRE_ACK:
+		r = on_ack(conn, hdr, ev->body);
+		break;
+	case MRC_WIRE_STATE:
+		r = on_state(conn, hdr, ev->body);
+		break;
+	case MRC_WIRE_RTS:
+		r = on_rts(conn, hdr);
+		break;
+	case MRC_WIRE_CTS:
+		r = on_cts(conn, hdr);
+		break;
+	case MRC_WIRE_WANT:
+		r = on_want(conn, hdr);
+		break;
+	case MRC_WIRE_LEVEL:
+		r = on_level(conn, hdr);
+		break;
+	case MRC_WIRE_DRAINED:
+		r = on_drained(conn, hdr, ev->body);
+		break;
+	case MRC_WIRE_OPEN:
+	case MRC_WIRE_ACCEPT:
+	case MRC_WIRE_REFUSE:
+	case MRC_WIRE_CLOSE:
+	case MRC_WIRE_RESET:
+	case MRC_WIRE_VOID:
+		r = mrc_ctl_take(conn, hdr, ev->body);
+		break;
+	case MRC_WIRE_PROBE:
+		on_probe(conn, path, hdr);
+		break;
+	case MRC_WIRE_PROBE_ACK:
+		mrc_conn_probe_answered(conn, path, hdr->msg);
+		break;
+	case MRC_WIRE_PATH_FENCE:
+		on_fence(conn, hdr);
+		break;
+	case MRC_WIRE_PATH_FENCED:
+		on_fenced(conn, hdr);
+		break;
+	case MRC_WIRE_PATH_OPEN:
+	case MRC_WIRE_KEYS:
+	case MRC_WIRE_NOP:
+		break;
+	case MRC_WIRE_HELLO:
+	case MRC_WIRE_AUTH:
+	case MRC_WIRE_TYPE_END:
+		r = -EPROTO;
+		break;
+	}
+	if (r)
+		conn->protocol_errors++;
+	return r;
+}
