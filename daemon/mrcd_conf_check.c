@@ -41,39 +41,46 @@ void mrcd_conf_check_limits(struct mrcd_conf_loading *ld, const struct mrcd_conf
 			    const struct mrcd_conf_fields *limits,
 			    const struct mrcd_conf_fields *timers)
 {
+	const struct mrcd_conf_fields *fields_of[MRCD_SECTION_COUNT] = {
+		[MRCD_SECTION_CLIENTS] = clients,
+		[MRCD_SECTION_LIMITS] = limits,
+		[MRCD_SECTION_TIMERS] = timers,
+	};
+
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rules); i++) {
 		const struct rule *rule = &rules[i];
 		const struct mrcd_conf_key *a = mrcd_conf_key_find(rule->a_section, rule->a);
 		const struct mrcd_conf_key *b = mrcd_conf_key_find(rule->b_section, rule->b);
 		char a_text[MRCD_UNIT_TEXT_BYTES], b_text[MRCD_UNIT_TEXT_BYTES];
-		char least[MRCD_UNIT_TEXT_BYTES];
-		const struct mrcd_conf_fields *fields;
+		char bound[MRCD_UNIT_TEXT_BYTES];
 		uint64_t a_value, b_value;
 		enum mrcd_unit unit;
-		uint32_t line;
 
 		MRC_ASSERT(a && b && mrcd_conf_kind_unit(a->kind, &unit));
 		a_value = value_of(ld->conf, a);
 		b_value = value_of(ld->conf, b);
 		if (a_value >= b_value * rule->factor)
 			continue;
-		/* Blame what was written: when only `b` was, the default of `a` is not at fault. */
-		fields = a->section == MRCD_SECTION_CLIENTS  ? clients
-			 : a->section == MRCD_SECTION_LIMITS ? limits
-							     : timers;
-		line = mrcd_conf_fields_line(fields, a->section, a->name);
-		if (!mrcd_conf_fields_given(fields, a->section, a->name)) {
-			fields = b->section == MRCD_SECTION_CLIENTS  ? clients
-				 : b->section == MRCD_SECTION_LIMITS ? limits
-								     : timers;
-			line = mrcd_conf_fields_line(fields, b->section, b->name);
-		}
-		mrcd_conf_wrong(ld, line, mrcd_conf_section_written(a->section), a->name,
-				"%s is less than %s%s.%s (%s); allowed: at least %s",
-				mrcd_unit_format(unit, a_value, a_text),
-				rule->factor == 2 ? "twice " : "",
-				mrcd_conf_section_written(b->section), b->name,
-				mrcd_unit_format(unit, b_value, b_text),
-				mrcd_unit_format(unit, b_value * rule->factor, least));
+		mrcd_unit_format(unit, a_value, a_text);
+		mrcd_unit_format(unit, b_value, b_text);
+		/* Blame what was written, not the default that it does not go with. */
+		if (mrcd_conf_fields_given(fields_of[a->section], a->section, a->name))
+			mrcd_conf_wrong(ld,
+					mrcd_conf_fields_line(fields_of[a->section], a->section,
+							      a->name),
+					mrcd_conf_section_written(a->section), a->name,
+					"%s is less than %s%s.%s (%s); allowed: at least %s",
+					a_text, rule->factor == 2 ? "twice " : "",
+					mrcd_conf_section_written(b->section), b->name, b_text,
+					mrcd_unit_format(unit, b_value * rule->factor, bound));
+		else
+			mrcd_conf_wrong(ld,
+					mrcd_conf_fields_line(fields_of[b->section], b->section,
+							      b->name),
+					mrcd_conf_section_written(b->section), b->name,
+					"%s is more than %s%s.%s (%s); allowed: at most %s", b_text,
+					rule->factor == 2 ? "half of " : "",
+					mrcd_conf_section_written(a->section), a->name, a_text,
+					mrcd_unit_format(unit, a_value / rule->factor, bound));
 	}
 }

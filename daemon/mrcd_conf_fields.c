@@ -91,6 +91,8 @@ static int number_store(const struct mrcd_conf_key *key, enum mrcd_unit unit, co
 		return value_wrong(why, key, text, "is too large");
 	if (r == -EDOM)
 		return value_wrong(why, key, text, "has too many digits behind the point");
+	if (r && unit == MRCD_UNIT_COUNT)
+		return value_wrong(why, key, text, "is not a whole number");
 	if (r) {
 		snprintf(why, WHY_BYTES, "'%s' is not a %s; allowed: %s",
 			 mrcd_conf_quote(text, quoted), mrcd_unit_name(unit),
