@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control socket: what it answers, whom, and what it does not let anybody do to the daemon. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mrcd_control.h"
+#include "mrcd_log.h"
+#include "mrcd_worker.h"
+
+#define TURNS_MAX 20000
+
+struct stage {
+	struct mrcd_conf conf;
+	struct mrcd_conf_peer peer;
+	struct mrcd_worker *worker;
+	char dir[64];
+};
+
+static int setup(void **state)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+	struct mrcd_conf *conf = &stage->conf;
+
+	mrcd_log_init(LOG_CRIT);
+	strcpy(stage->dir, "/tmp/mrcd-test-XXXXXX");
+	assert_non_null(mkdtemp(stage->dir));
+	strcpy(conf->host, "a");
+	strcpy(conf->runtime_dir, stage->dir);
+	conf->rail_count = 2;
+	strcpy(conf->rails[0].name, "r0");
+	strcpy(conf->rails[1].name, "r1");
+	conf->rails[0].speed_bits_per_s = 1000000000;
+	conf->peers = &stage->peer;
+	conf->peer_count = 1;
+	strcpy(stage->peer.name, "b");
+	strcpy(stage->peer.paths[0].address, "10.0.0.2");
+	stage->peer.path_count = 1;
+	assert_int_equal(mrcd_worker_new(conf, &stage->worker), 0);
+	assert_int_equal(mrcd_control_new(stage->worker, &stage->worker->control), 0);
+	*state = stage;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct stage *stage = *state;
+
+	mrcd_worker_free(stage->worker);
+	assert_int_equal(rmdir(stage->dir), 0); /* the socket went with the daemon */
+	free(stage);
+	return 0;
+}
+
+static json_t *ask(struct stage *stage, const char *line, bool may_change)
+{
+	json_t *answer = mrcd_control_answer(stage->worker, line, strlen(line), may_change);
+
+	assert_non_null(answer);
+	return answer;
+}
+
+/* ---- answers ---- */
+
+static void control_refuses_what_is_no_command_and_says_what_is(void **state)
+{
+	static const struct {
+		const char *line, *want;
+	} cases[] = {
+		{"", "not JSON"},
+		{"status", "not JSON"},
+		{"{\"command\": \"status\"", "not JSON"},
+		{"{\"command\": \"status\"} x", "not JSON"},
+		{"{\"command\": \"status\", \"command\": \"drain\"}", "not JSON"},
+		{"{\"command\": \"\xff\"}", "not JSON"},
+		{"[[[[[[", "not JSON"},
+		{"[]", "a JSON object is wanted"},
+		{"\"status\"", "not JSON"}, /* RFC 4627: an object or array */
+		{"{}", "\"command\" is missing"},
+		{"{\"command\": 7}", "\"command\" is missing"},
+		{"{\"command\": \"halt\"}", "no command \"halt\"; allowed: status, rails"},
+		{"{\"command\": \"%s%n\"}", "no command \"%s%n\""},
+		{"{\"command\": \"drain\"}", "which one? allowed: r0, r1"},
+		{"{\"command\": \"drain\", \"rail\": \"r9\"}", "no rail \"r9\"; allowed: r0, r1"},
+		{"{\"command\": \"undrain\", \"rail\": 0}", "which one? allowed: r0, r1"},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		json_t *answer = ask(*state, cases[i].line, true);
+		const char *error = json_string_value(json_object_get(answer, "error"));
+
+		assert_true(json_is_false(json_object_get(answer, "ok")));
+		if (error == NULL || strstr(error, cases[i].want) == NULL)
+			fail_msg("\"%s\" is answered \"%s\", without \"%s\"", cases[i].line, error,
+				 cases[i].want);
+		json_decref(answer);
+	}
+}
+
+static void control_changes_nothing_for_those_who_may_only_look(void **state)
+{
+	struct stage *stage = *state;
+	static const char *const lines[] = {
+		"{\"command\": \"drain\", \"rail\": \"r1\"}",
+		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(lines); i++) {
+		json_t *answer = ask(stage, lines[i], false);
+
+		assert_true(json_is_false(json_object_get(answer, "ok")));
+		assert_non_null(
+			strstr(json_string_value(json_object_get(answer, "error")), "only root"));
+		json_decref(answer);
+	}
+	assert_false(stage->worker->rails[1].is_draining);
+}
+
+static void control_drains_and_gives_back(void **state)
+{
+	struct stage *stage = *state;
+	json_t *answer = ask(stage, "{\"command\": \"drain\", \"rail\": \"r0\"}", true);
+	json_t *result = json_object_get(answer, "result");
+
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_string_equal(json_string_value(json_object_get(result, "rail")), "r0");
+	assert_true(json_is_true(json_object_get(result, "drained")));
+	assert_int_equal(json_integer_value(json_object_get(result, "paths")), 1);
+	assert_true(stage->worker->rails[0].is_draining);
+	json_decref(answer);
+	answer = ask(stage, "{\"command\": \"undrain\", \"rail\": \"r0\"}", true);
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_false(stage->worker->rails[0].is_draining);
+	json_decref(answer);
+}
+
+static void control_tells_what_others_rely_on(void **state)
+{
+	static const struct {
+		const char *command;
+		size_t rows; /* SIZE_MAX: an object */
+		const char *keys[8];
+	} cases[] = {
+		{"status",
+		 SIZE_MAX,
+		 {"host", "version", "boot_id", "pid", "uptime_ns", "rails_up", "summary"}},
+		{"rails",
+		 2,
+		 {"name", "type", "carrier", "drained", "speed_bits_per_s", "bytes_sent",
+		  "paths_good"}},
+		{"peers", 1, {"name", "state", "epoch", "paths", "messages_failed"}},
+		{"paths", 1, {"peer", "rail", "state", "rtt_ns", "bytes_sent", "state_age_ns"}},
+		{"channels", 0, {NULL}},
+		{"clients", 0, {NULL}},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		char line[64];
+		json_t *answer, *result, *row;
+
+		snprintf(line, sizeof(line), "{\"command\": \"%s\"}", cases[i].command);
+		answer = ask(*state, line, false);
+		result = json_object_get(answer, "result");
+		assert_true(json_is_true(json_object_get(answer, "ok")));
+		if (cases[i].rows == SIZE_MAX) {
+			row = result;
+		} else {
+			assert_true(json_is_array(result));
+			assert_int_equal(json_array_size(result), cases[i].rows);
+			row = json_array_get(result, 0);
+		}
+		for (const char *const *key = cases[i].keys; *key != NULL; key++) {
+			if (json_object_get(row, *key) == NULL)
+				fail_msg("%s has no key %s", cases[i].command, *key);
+		}
+		json_decref(answer);
+	}
+}
+
+/* ---- the socket ---- */
+
+static int dial(const struct stage *stage)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", stage->dir);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void turn(struct stage *stage)
+{
+	event_base_loop(stage->worker->base, EVLOOP_NONBLOCK);
+}
+
+/* One line of answer; "" when the daemon closes first. */
+static const char *hear(struct stage *stage, int fd, char text[4096])
+{
+	size_t len = 0;
+
+	for (int i = 0; i < TURNS_MAX && len < 4095; i++) {
+		ssize_t count = recv(fd, text + len, 1, MSG_DONTWAIT);
+
+		if (count == 0 || (count == 1 && text[len] == '\n'))
+			break;
+		if (count == 1)
+			len++;
+		else
+			turn(stage);
+	}
+	text[len] = '\0';
+	return text;
+}
+
+static bool is_closed(struct stage *stage, int fd)
+{
+	char byte;
+
+	for (int i = 0; i < TURNS_MAX; i++) {
+		if (recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
+			return true;
+		turn(stage);
+	}
+	return false;
+}
+
+static void control_answers_line_by_line(void **state)
+{
+	struct stage *stage = *state;
+	int fd = dial(stage);
+	char text[4096];
+
+	say(fd, "{\"command\":\"cha");
+	for (int i = 0; i < 100; i++)
+		turn(stage);
+	say(fd, "nnels\"}\n{\"command\":\"clients\"}\nnonsense\n{\"command\":\"channels\"}");
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	assert_non_null(strstr(hear(stage, fd, text), "\"ok\":false"));
+	say(fd, "\n");
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	close(fd);
+}
+
+static void control_answers_those_who_have_closed_their_half(void **state)
+{
+	struct stage *stage = *state;
+	int fd = dial(stage);
+	char text[4096];
+
+	say(fd, "{\"command\":\"channels\"}\n{\"command\":\"status\"}\n{\"command\":");
+	shutdown(fd, SHUT_WR);
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	assert_non_null(strstr(hear(stage, fd, text), "\"ok\":true"));
+	assert_true(is_closed(stage, fd));
+	close(fd);
+}
+
+static void control_ends_a_connection_with_an_endless_line(void **state)
+{
+	struct stage *stage = *state;
+	int fd = dial(stage);
+	char text[4096];
+
+	memset(text, ' ', sizeof(text));
+	for (int i = 0; i < 3; i++)
+		assert_true(send(fd, text, sizeof(text), MSG_NOSIGNAL) > 0);
+	assert_non_null(strstr(hear(stage, fd, text), "a line has more than 4096 bytes"));
+	assert_true(is_closed(stage, fd));
+	close(fd);
+}
+
+static void control_turns_away_more_than_it_serves_and_recovers(void **state)
+{
+	struct stage *stage = *state;
+	int fds[MRCD_CONTROL_CONNECTIONS_MAX], fd;
+	char text[4096];
+
+	for (uint32_t i = 0; i < MRCD_CONTROL_CONNECTIONS_MAX; i++) {
+		fds[i] = dial(stage);
+		say(fds[i], "{\"command\":\"channels\"}\n");
+		assert_string_equal(hear(stage, fds[i], text), "{\"ok\":true,\"result\":[]}");
+	}
+	fd = dial(stage);
+	assert_non_null(strstr(hear(stage, fd, text), "too many control connections"));
+	assert_true(is_closed(stage, fd));
+	close(fd);
+	close(fds[0]);
+	for (int i = 0; i < 100; i++)
+		turn(stage);
+	fds[0] = dial(stage);
+	say(fds[0], "{\"command\":\"channels\"}\n");
+	assert_string_equal(hear(stage, fds[0], text), "{\"ok\":true,\"result\":[]}");
+	for (uint32_t i = 0; i < MRCD_CONTROL_CONNECTIONS_MAX; i++)
+		close(fds[i]);
+}
+
+/* Who asks without reading is not read either, once one answer waits; others are served. */
+static void control_stops_listening_to_those_who_do_not_read(void **state)
+{
+	static const char line[] = "{\"command\":\"status\"}\n";
+	struct stage *stage = *state;
+	int slow = dial(stage), other, turns_stuck = 0;
+	size_t sent = 0;
+	char text[4096];
+
+	while (turns_stuck < 100) {
+		ssize_t count = send(slow, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (count > 0) {
+			sent += (size_t)count;
+			turns_stuck = 0;
+		} else {
+			assert_int_equal(errno, EAGAIN);
+			turns_stuck++;
+		}
+		turn(stage);
+		assert_true(sent < 64U * 1024U * 1024U);
+	}
+	other = dial(stage);
+	say(other, "{\"command\":\"channels\"}\n");
+	assert_string_equal(hear(stage, other, text), "{\"ok\":true,\"result\":[]}");
+	/* And when it reads again it is answered again. */
+	for (int i = 0; i < 3; i++)
+		assert_non_null(strstr(hear(stage, slow, text), "\"ok\":true"));
+	close(other);
+	close(slow);
+}
+
+static void control_socket_is_for_everybody_and_replaces_a_dead_ones(void **state)
+{
+	struct stage *stage = *state;
+	struct stat status;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/control.sock", stage->dir);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0666);
+	/* A daemon that was killed leaves its socket behind. */
+	mrcd_control_free(stage->worker->control);
+	stage->worker->control = NULL;
+	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+	assert_int_equal(mrcd_control_new(stage->worker, &stage->worker->control), 0);
+	close(dial(stage));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(control_refuses_what_is_no_command_and_says_what_is),
+		TEST(control_changes_nothing_for_those_who_may_only_look),
+		TEST(control_drains_and_gives_back),
+		TEST(control_tells_what_others_rely_on),
+		TEST(control_answers_line_by_line),
+		TEST(control_answers_those_who_have_closed_their_half),
+		TEST(control_ends_a_connection_with_an_endless_line),
+		TEST(control_turns_away_more_than_it_serves_and_recovers),
+		TEST(control_stops_listening_to_those_who_do_not_read),
+		TEST(control_socket_is_for_everybody_and_replaces_a_dead_ones),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
