@@ -51,9 +51,7 @@ uint64_t perf_histogram_quantile(const struct perf_histogram *histogram, uint32_
 	uint64_t rank, seen = 0, value;
 	uint32_t i;
 
-	if (histogram->count == 0)
-		return 0;
-	/* Rounded up: the p99 of ten records is the tenth. */
+	/* Rounded up: the p99 of ten records is the tenth. Of none it is max, which is 0 then. */
 	rank = (uint64_t)(((unsigned __int128)histogram->count * ppm + 999999) / 1000000);
 	if (rank >= histogram->count)
 		return histogram->max;

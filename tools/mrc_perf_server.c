@@ -248,7 +248,10 @@ static uint32_t guest_setup(struct server *server, struct guest *guest, const vo
 		return PERF_CODE_NO_MEMORY;
 	}
 	if (guest->setup.flags & PERF_FLAG_ECHO) {
-		if (guest->setup.size_bytes > mrc_channel_message_bytes_max(guest->channel))
+		uint64_t bytes_max = mrc_channel_message_bytes_max(guest->channel);
+
+		/* 0: our accepting has not been answered yet. */
+		if (bytes_max != 0 && guest->setup.size_bytes > bytes_max)
 			return PERF_CODE_SIZE;
 		if (guest_echo_alloc(server, guest) != 0)
 			return PERF_CODE_NO_MEMORY;
@@ -331,7 +334,7 @@ static void guest_flush(struct server *server, struct guest *guest)
 		memcpy(guest->echo_bufs[slot], mrc_msg_data(msg), len_bytes);
 		r = mrc_send(guest->channel, guest->echo_bufs[slot], len_bytes, MRC_LEVEL_PLACED, 0,
 			     slot);
-		if (r == -EAGAIN) {
+		if (r == -EAGAIN || r == -ENOTCONN) {
 			server->is_flush_due = true;
 			return;
 		}
@@ -349,7 +352,7 @@ static void guest_flush(struct server *server, struct guest *guest)
 		perf_answer_encode(&answer, guest->answer_buf);
 		r = mrc_send(guest->channel, guest->answer_buf, PERF_WIRE_ANSWER_BYTES,
 			     MRC_LEVEL_PLACED, 0, USER_ANSWER);
-		if (r == -EAGAIN) {
+		if (r == -EAGAIN || r == -ENOTCONN) {
 			server->is_flush_due = true;
 			return;
 		}
