@@ -95,6 +95,8 @@ static uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer)
 
 /* ---- the timer ---- */
 
+static void mrcd_peer_pump_now(struct mrcd_peer *peer);
+
 static void mrcd_peer_arm_at(struct mrcd_peer *peer, uint64_t at_ns)
 {
 	uint64_t now_ns = peer->worker->now_ns;
@@ -149,7 +151,7 @@ static void mrcd_peer_on_timer(evutil_socket_t fd, short what, void *context)
 		mrcd_peer_handle(peer, &ev);
 	}
 	peer->late_turns = 0;
-	mrcd_peer_pump(peer);
+	mrcd_peer_pump_now(peer);
 }
 
 static void mrcd_peer_on_kick(evutil_socket_t fd, short what, void *context)
@@ -157,17 +159,7 @@ static void mrcd_peer_on_kick(evutil_socket_t fd, short what, void *context)
 	struct mrcd_peer *peer = context;
 
 	mrcd_worker_now(peer->worker);
-	mrcd_peer_pump(peer);
-}
-
-void mrcd_peer_pump_soon(struct mrcd_peer *peer)
-{
-	if (peer->is_stopped)
-		return;
-	if (peer->is_pumping)
-		peer->is_pump_wanted = true;
-	else
-		event_active(peer->kick, 0, 0);
+	mrcd_peer_pump_now(peer);
 }
 
 /* ---- life ---- */
@@ -253,7 +245,7 @@ void mrcd_peer_start(struct mrcd_peer *peer)
 			mrcd_peer_handle(peer, &ev);
 		}
 	}
-	mrcd_peer_pump(peer);
+	mrcd_peer_pump_now(peer);
 }
 
 /* The link is no longer the path's; its kind frees it, now or when the fence holds. */
@@ -528,7 +520,7 @@ static void mrcd_peer_log_connected(struct mrcd_peer *peer)
 		   peer->is_connected ? "connected" : "out of reach", info.channel_count);
 }
 
-void mrcd_peer_pump(struct mrcd_peer *peer)
+static void mrcd_peer_pump_now(struct mrcd_peer *peer)
 {
 	struct mrc_action act;
 
@@ -552,6 +544,22 @@ void mrcd_peer_pump(struct mrcd_peer *peer)
 	peer->is_pumping = false;
 	mrcd_peer_log_connected(peer);
 	mrcd_peer_arm(peer);
+}
+
+/*
+ * Not at once, but when all that the last poll found was handled: rails that
+ * became readable together are answered together. That is one ACK and not one
+ * for each rail; and after a pause of this host no path's answer leaves ahead
+ * of its siblings', which would make them look dead to the peer.
+ */
+void mrcd_peer_pump(struct mrcd_peer *peer)
+{
+	if (peer->is_stopped)
+		return;
+	if (peer->is_pumping)
+		peer->is_pump_wanted = true;
+	else
+		event_active(peer->kick, 0, 0);
 }
 
 /* ---- calls from a kind of rail ---- */
@@ -700,7 +708,7 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 	link->path_epoch = auth->path_epoch;
 	link->is_dirty = false;
 	r = mrcd_peer_handle(peer, &ev);
-	mrcd_peer_pump_soon(peer);
+	mrcd_peer_pump(peer);
 	if (r < 0)
 		return -ESTALE;
 	path->link = link;
@@ -732,7 +740,7 @@ void mrcd_peer_on_connect_failed(struct mrcd_peer *peer, uint8_t path_index, con
 				  path->rail->conf->name, peer->name, address, port, why);
 	}
 	mrcd_peer_handle(peer, &ev);
-	mrcd_peer_pump_soon(peer);
+	mrcd_peer_pump(peer);
 }
 
 int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, const uint8_t *body,
@@ -807,7 +815,7 @@ void mrcd_link_on_fenced(struct mrcd_link *link)
 	if (path->fencing_epoch == link->path_epoch)
 		path->fencing_epoch = 0;
 	mrcd_peer_answer(peer, MRC_EV_FENCED, link->path_index, link->path_epoch);
-	mrcd_peer_pump_soon(peer);
+	mrcd_peer_pump(peer);
 }
 
 /* ---- rails ---- */
@@ -828,7 +836,6 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 			mrcd_warn("rail %s (%s): carrier lost", rail->conf->name,
 				  rail->conf->interface);
 	}
-	/* All engines first, then the pumps: a pump may ask for carriers itself. */
 	for (uint32_t p = 0; p < worker->peer_count; p++) {
 		for (uint8_t i = 0; i < worker->peers[p]->path_count; i++) {
 			if (worker->peers[p]->paths[i].rail != rail)
@@ -836,9 +843,8 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 			ev.path.index = i;
 			mrcd_peer_handle(worker->peers[p], &ev);
 		}
-	}
-	for (uint32_t p = 0; p < worker->peer_count; p++)
 		mrcd_peer_pump(worker->peers[p]);
+	}
 }
 
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied)

@@ -2,16 +2,10 @@
 /*
  * mrcd_peer - one peer host: its engine, its paths' links, and the pump between them
  *
- * The functions that kinds of rails call are declared in mrcd_rail.h. When they
- * pump:
- *
- *	mrcd_link_on_down, mrcd_rail_on_carrier, mrcd_peer_pump   before they return
- *	mrcd_link_on_up, mrcd_link_on_fenced, mrcd_peer_on_connect_failed
- *	                            later in this turn, so that the link or attempt
- *	                            that made the call is not closed under its feet
- *	mrcd_link_on_frame, mrcd_link_on_sent                      not at all
- *
- * All of them may be called from inside ops->post, flush, connect and fence.
+ * The functions that kinds of rails call are declared in mrcd_rail.h. All of
+ * them may be called from inside ops->post, flush, connect and fence, since
+ * none performs the engine's actions before it returns: that is done at the end
+ * of the turn (mrcd_peer_pump), so no link is closed under its caller's feet.
  *
  * Threads: the worker's loop.
  */
@@ -38,9 +32,6 @@ void mrcd_peer_free(struct mrcd_peer *peer);
 
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
-
-/* Pump later in this turn of the loop. */
-void mrcd_peer_pump_soon(struct mrcd_peer *peer);
 
 /* Give every path over this rail back (is_denied false) or take it out of service. Pumps. */
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied);

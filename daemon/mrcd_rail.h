@@ -149,7 +149,7 @@ void mrcd_link_on_sent(struct mrcd_link *link, uint64_t count);
 void mrcd_link_on_down(struct mrcd_link *link, enum mrc_path_reason reason, const char *why);
 void mrcd_link_on_fenced(struct mrcd_link *link);
 
-/* Take the engine's actions, flush dirty links, arm the timer. */
+/* Take the engine's actions, flush dirty links, arm the timer: at the end of this turn, once. */
 void mrcd_peer_pump(struct mrcd_peer *peer);
 
 /* Carrier of the rail changed (from rtnetlink) or was found so (has_carrier). Tells every peer. */

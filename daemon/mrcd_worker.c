@@ -17,6 +17,8 @@
 
 /* libevent gives an event the middle one of the priorities unless told otherwise. */
 #define MRCD_WORKER_PRIORITIES 3
+/* Callbacks between two polls. */
+#define MRCD_WORKER_CALLBACKS_MAX 64
 
 static const struct mrcd_conf_rail mrcd_worker_loop_conf = {.name = "loop"};
 
@@ -32,7 +34,9 @@ uint64_t mrcd_worker_now(struct mrcd_worker *worker)
 /*
  * PRECISE_TIMER: a path is suspected after a millisecond, and libevent's usual
  * clock and epoll's timeout are no finer than that. NO_CACHE_TIME: a timer set
- * at the end of a long turn must not be counted from the turn's beginning.
+ * at the end of a long turn must not be counted from the turn's beginning. The
+ * interval: callbacks that make each other active (the two ends of the loop)
+ * would otherwise run for ever before the sockets are looked at again.
  */
 static struct event_base *mrcd_worker_base_new(void)
 {
@@ -41,6 +45,7 @@ static struct event_base *mrcd_worker_base_new(void)
 
 	if (config == NULL)
 		return NULL;
+	event_config_set_max_dispatch_interval(config, NULL, MRCD_WORKER_CALLBACKS_MAX, 0);
 	event_config_set_flag(config,
 			      EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NO_CACHE_TIME);
 	base = event_base_new_with_config(config);

@@ -410,7 +410,6 @@ static void peer_stops_pumping_when_told(void **state)
 	mrcd_peer_stop(near_peer());
 	posts = wire->posts;
 	mrcd_peer_pump(near_peer());
-	mrcd_peer_pump_soon(near_peer());
 	event_base_loop(wire->hosts[0]->base, EVLOOP_NONBLOCK);
 	assert_int_equal(wire->posts, posts);
 }
