@@ -359,12 +359,15 @@ static void mrcd_peer_log_bad(struct mrcd_peer *peer, const struct mrc_act_path 
 			      const char *held_back)
 {
 	struct mrcd_peer_path *path = &peer->paths[act->index];
+	uint64_t silent_ns = peer->worker->now_ns - path->heard_ns;
 	uint8_t good = mrcd_peer_paths_good(peer);
 	char span[24], why[96], moved[64] = "";
 
-	if (act->reason == MRC_REASON_SILENT)
-		snprintf(why, sizeof(why), "silent for %s",
-			 mrcd_peer_span(peer->worker->now_ns - path->heard_ns, span));
+	/* Silent is a path whose frames are not answered; the peer may still be heard on it. */
+	if (act->reason == MRC_REASON_SILENT && silent_ns >= MRC_MS)
+		snprintf(why, sizeof(why), "silent for %s", mrcd_peer_span(silent_ns, span));
+	else if (act->reason == MRC_REASON_SILENT)
+		snprintf(why, sizeof(why), "does not answer in time");
 	else
 		snprintf(why, sizeof(why), "%s", mrc_path_reason_name(act->reason));
 	if (act->moved_count > 0 && good > 0)
