@@ -117,6 +117,9 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	struct mrc_msg_in *in;
 	uint32_t slot;
 
+	if (record->is_moved)
+		return; /* said again when the path was suspected */
+	record->is_moved = true;
 	switch ((enum mrc_record_kind)record->kind) {
 	case MRC_REC_PLAIN:
 	case MRC_REC_PROBE:
@@ -153,7 +156,7 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 				mrc_bits_set(&ch->rts_bits, slot);
 				ch->facts |= MRC_FACT_RTS;
 			}
-		} else if (!record->is_moved) {
+		} else {
 			struct mrc_resend *resend =
 				&conn->resends[conn->resend_tail & (conn->resend_count - 1)];
 
@@ -170,7 +173,6 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 					record->is_direct ? path->epoch : record->writer_epoch,
 			};
 			conn->resend_tail++;
-			record->is_moved = true;
 			path->frames_resent++;
 			path->moved_count++;
 		}
@@ -219,8 +221,11 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 			return;
 		if (record->kind == MRC_REC_DRAINED) {
 			ch->drained_acked = true;
-		} else if (ch->level_unacked > 0) {
-			ch->level_unacked--;
+		} else {
+			if (!record->is_moved) {
+				MRC_ASSERT(ch->level_unacked > 0);
+				ch->level_unacked--;
+			}
 			mrc_channel_in_level_acked(ch, record->msg);
 		}
 		mrc_conn_touch(conn, ch);
