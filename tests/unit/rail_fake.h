@@ -258,6 +258,11 @@ void mrcd_peer_pump(struct mrcd_peer *peer)
 	peer->pumps++;
 }
 
+void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
+{
+	rail->is_carrier_up = is_up;
+}
+
 /* ---- set up ---- */
 
 static struct mrcd_peer *fake_peer(struct fake *f, struct mrcd_rail *rail, const char *own,

@@ -144,6 +144,22 @@ static void keys_can_be_changed_one_host_at_a_time(void **state)
 	assert_true(mrcd_handshake_is_done(&pair.r));
 }
 
+static void a_host_with_the_new_key_alone_gets_its_proof_with_that(void **state)
+{
+	struct fake *f = *state;
+	struct pair pair;
+
+	f->a->key_count = 2;
+	f->a->keys[1].len_bytes = 16;
+	memset(f->a->keys[1].bytes, 'n', 16);
+	memset(f->b->keys[0].bytes, 'n', 16);
+	pair_begin(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_true(mrcd_handshake_is_done(&pair.r));
+}
+
 /* Every bit of every frame, one at a time: nothing that was changed on its way is taken. */
 static void no_bit_can_be_flipped(void **state)
 {
@@ -227,6 +243,29 @@ static void no_bit_can_be_forged(void **state)
 			assert_int_equal(r, -EACCES);
 			assert_false(mrcd_handshake_is_done(&pair.r));
 		}
+	}
+}
+
+static void who_has_the_key_must_still_conclude_as_we_do(void **state)
+{
+	static const struct mrc_auth wrong[] = {{2, 1}, {1, 2}};
+	struct fake *f = *state;
+
+	for (size_t w = 0; w < MRC_ARRAY_LEN(wrong); w++) {
+		struct pair pair;
+		uint8_t *body = pair.i.out + MRC_WIRE_HDR_BYTES;
+
+		pair_begin(f, &pair);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		mrc_auth_encode(&wrong[w], body);
+		assert_int_equal(mrcd_auth_prove(&f->a->keys[0], MRCD_AUTH_INITIATOR,
+						 pair.i.hello_i, pair.i.hello_r, body,
+						 body + MRC_AUTH_BODY_BYTES),
+				 0);
+		reseal(&pair.i, 0, 0);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), -EACCES);
+		assert_int_equal(pair.r.refusal, MRCD_REFUSAL_EPOCHS);
 	}
 }
 
@@ -439,8 +478,10 @@ int main(void)
 		claim(an_initiator_without_the_key_is_refused),
 		claim(a_host_without_keys_lets_nobody_in),
 		claim(keys_can_be_changed_one_host_at_a_time),
+		claim(a_host_with_the_new_key_alone_gets_its_proof_with_that),
 		claim(no_bit_can_be_flipped),
 		claim(no_bit_can_be_forged),
+		claim(who_has_the_key_must_still_conclude_as_we_do),
 		claim(strangers_are_refused_for_what_they_are),
 		claim(our_own_words_coming_back_are_refused),
 		claim(who_should_wait_for_us_may_not_connect),

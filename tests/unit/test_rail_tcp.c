@@ -550,23 +550,28 @@ static void memory_that_cannot_be_read_hurts_its_own_fragment_only(void **state)
 
 static void what_goes_to_scratch_is_not_placed(void **state)
 {
-	static const uint32_t froms[] = {0, 1, 50000, 99999, 100000};
+	/* A short one comes staged with its header, of a long one the rest is read to its place. */
+	static const struct {
+		uint32_t len, from;
+	} cases[] = {{200, 0},    {200, 199},      {200, 200},      {100000, 0},
+		     {100000, 1}, {100000, 50000}, {100000, 99999}, {100000, 100000}};
 	struct fake *f = *state;
 
 	fake_pattern(f->send, FAKE_MEMORY_BYTES, 3);
 	connect_both(f);
-	for (uint32_t i = 0; i < MRC_ARRAY_LEN(froms); i++) {
-		struct mrc_act_post frag = fake_frag(f->a->link, i, 0, 100000);
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		struct mrc_act_post frag = fake_frag(f->a->link, i, 0, cases[i].len);
+		bool is_whole = cases[i].from == cases[i].len;
 
 		memset(f->landing, 0xcc, 100001);
-		f->scratch_from = froms[i];
+		f->scratch_from = cases[i].from;
 		post(f->a, &frag);
 		flush(f->a);
 		fake_until(f, f->b->frame_count == i + 1);
-		assert_int_equal(f->b->frames[i].is_placed, froms[i] == 100000);
+		assert_int_equal(f->b->frames[i].is_placed, is_whole);
 		assert_true(f->b->frames[i].is_body_good);
-		assert_memory_equal(f->landing, f->send, froms[i]);
-		assert_int_equal(f->landing[froms[i]], 0xcc);
+		assert_memory_equal(f->landing, f->send, cases[i].from);
+		assert_int_equal(f->landing[cases[i].from], 0xcc);
 	}
 	f->scratch_from = UINT32_MAX;
 }
