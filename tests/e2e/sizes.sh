@@ -4,7 +4,7 @@
 . "$(dirname "$0")/e2e.sh"
 
 landing_mib=96
-E2E_YAML="clients: {landing-arena: ${landing_mib}MiB, send-arena: ${landing_mib}MiB}
+E2E_YAML="clients: {landing-arena: ${landing_mib}MiB, send-arena: 224MiB}
 limits: {eager-max: 32KiB}"
 e2e_hosts 4
 e2e_serve b

@@ -270,7 +270,7 @@ lab_on_exit() {
 	for file in "$LAB_DIR"/log/*; do
 		[ -s "$file" ] || continue
 		lab_say "--- the end of ${file##*/}"
-		tail -n "${LAB_TAIL:-15}" "$file" >&2
+		tail -n "${LAB_TAIL:-15}" "$file" | cut -c 1-300 >&2
 	done
 	lab_say "--- all logs: $LAB_DIR/log"
 	exit "$status"
