@@ -188,8 +188,34 @@ static void log_without_a_stderr_does_no_harm(void **state)
 	close(before);
 }
 
+/* A pipe in packet mode gives back one write(2) per read(2). */
+static void log_line_is_one_write(void **state)
+{
+	int before = dup(STDERR_FILENO), fds[2];
+	char line[2048];
+	ssize_t len;
+
+	assert_int_equal(pipe2(fds, O_DIRECT | O_CLOEXEC), 0);
+	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	mrcd_err("first");
+	mrcd_err("second");
+	assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+	close(before);
+	close(fds[1]);
+	len = read(fds[0], line, sizeof(line) - 1);
+	assert_true(len > 0);
+	line[len] = 0;
+	assert_non_null(strstr(line, "error: first\n"));
+	len = read(fds[0], line, sizeof(line) - 1);
+	assert_true(len > 0);
+	line[len] = 0;
+	assert_non_null(strstr(line, "error: second\n"));
+	assert_int_equal(read(fds[0], line, sizeof(line)), 0);
+	close(fds[0]);
+}
+
 #define THREADS 4
-#define LINES	200
+#define LINES   200
 
 static void *thread_main(void *arg)
 {
@@ -235,8 +261,8 @@ static void log_limit_holds_back_and_counts(void **state)
 		bool is_allowed;
 		uint64_t suppressed;
 	} rows[] = {
-		{100, true, 0},	 {101, true, 0}, {102, false, 0}, {109, false, 0},
-		{110, true, 2},	 {110, true, 0}, {119, false, 0}, {120, true, 1},
+		{100, true, 0},  {101, true, 0}, {102, false, 0}, {109, false, 0},
+		{110, true, 2},  {110, true, 0}, {119, false, 0}, {120, true, 1},
 		{1000, true, 0}, {1, true, 0}, /* a clock that went back opens a window, too */
 	};
 
@@ -259,6 +285,7 @@ int main(void)
 		cmocka_unit_test(log_line_too_long_is_cut_and_says_so),
 		cmocka_unit_test(log_keeps_errno_and_knows_percent_m),
 		cmocka_unit_test(log_without_a_stderr_does_no_harm),
+		cmocka_unit_test(log_line_is_one_write),
 		cmocka_unit_test(log_lines_of_threads_do_not_mix),
 		cmocka_unit_test(log_limit_holds_back_and_counts),
 	};
