@@ -108,7 +108,7 @@ lab_save() {
 
 # lab_up HOSTS RAILS [RATE]: RATE as tc writes it (1gbit); none: as fast as the machine
 lab_up() {
-	local host_count=$1 rail host index=0
+	local host_count=$1 rail host index=0 owner
 	LAB_RAILS=$2
 	LAB_RATE=${3:-}
 	lab_needs
@@ -123,7 +123,8 @@ lab_up() {
 	done
 	lab_save
 	if [ -z "${LAB_DETACHED:-}" ]; then
-		printf '%s %s\n' "$BASHPID" "$(lab_pid_started "$BASHPID")" >"$LAB_DIR/owner"
+		owner=$BASHPID # not inside $( ), which is a process of its own
+		printf '%s %s\n' "$owner" "$(lab_pid_started "$owner")" >"$LAB_DIR/owner"
 		trap lab_on_exit EXIT
 		trap 'exit 129' HUP
 		trap 'exit 130' INT
