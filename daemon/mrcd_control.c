@@ -33,7 +33,7 @@ struct mrcd_control_connection {
 };
 
 struct mrcd_control {
-	struct mrcd_worker *worker;	 /* the owner */
+	struct mrcd_worker *worker;      /* the owner */
 	struct evconnlistener *listener; /* ours */
 	char path[108];
 	LIST_HEAD(, mrcd_control_connection) connections; /* ours */
@@ -240,10 +240,10 @@ static const struct mrcd_control_command {
 	bool is_changing;
 	json_t *(*answer)(struct mrcd_worker *worker, const json_t *command);
 } mrcd_control_commands[] = {
-	{"status", false, mrcd_control_status},	    {"rails", false, mrcd_control_rails},
-	{"peers", false, mrcd_control_peers},	    {"paths", false, mrcd_control_paths},
+	{"status", false, mrcd_control_status},     {"rails", false, mrcd_control_rails},
+	{"peers", false, mrcd_control_peers},       {"paths", false, mrcd_control_paths},
 	{"channels", false, mrcd_control_channels}, {"clients", false, mrcd_control_clients},
-	{"drain", true, mrcd_control_drain},	    {"undrain", true, mrcd_control_undrain},
+	{"drain", true, mrcd_control_drain},        {"undrain", true, mrcd_control_undrain},
 };
 
 static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,
@@ -334,8 +334,8 @@ static void mrcd_control_next(struct mrcd_control_connection *connection)
 
 		if (line != NULL) {
 			mrcd_worker_now(worker);
-			mrcd_control_say(connection, mrcd_control_answer(worker, line, line_bytes,
-									 may_change));
+			mrcd_control_say(connection,
+					 mrcd_control_answer(worker, line, line_bytes, may_change));
 			free(line);
 		} else if (evbuffer_get_length(in) >= MRCD_CONTROL_LINE_BYTES_MAX) {
 			mrcd_control_say(connection,
@@ -372,12 +372,8 @@ static void mrcd_control_on_end(struct bufferevent *bev, short what, void *conte
 	struct mrcd_control *control = connection->control;
 	uint64_t suppressed;
 
-	/* The asker may close its writing half and still wait for the answers. */
-	if ((what & BEV_EVENT_EOF) != 0) {
-		connection->is_ending = true;
-		mrcd_control_next(connection);
-		return;
-	}
+	/* The asker may close its writing half and still wait: we do not read while an answer
+	 * is on its way, so an end that we see comes after all answers. */
 	if ((what & BEV_EVENT_TIMEOUT) != 0 && (what & BEV_EVENT_WRITING) != 0 &&
 	    mrcd_log_allowed(&control->limit, mrcd_worker_now(control->worker), &suppressed))
 		mrcd_info("control socket: somebody (uid %u) does not read the answer, dropped",

@@ -23,10 +23,11 @@
 #include "mrcd_peer.h"
 #include "mrcd_worker.h"
 
-#define RAILS      2
-#define FRAMES_MAX 1024
-#define LINKS_MAX  256
-#define PATIENCE_S 20 /* until a test that waits for something says it does not come */
+#define RAILS       2
+#define FRAMES_MAX  1024
+#define LINKS_MAX   256
+#define LATE_TRIALS 8
+#define PATIENCE_S  20 /* until a test that waits for something says it does not come */
 
 struct wire_frame {
 	struct mrc_wire_hdr hdr;
@@ -322,6 +323,7 @@ static void peer_comes_into_service_on_every_path(void **state)
 
 static void peer_survives_link_that_dies_in_its_flush(void **state)
 {
+	struct mrc_action act;
 	uint32_t epoch;
 
 	start();
@@ -329,7 +331,10 @@ static void peer_survives_link_that_dies_in_its_flush(void **state)
 	epoch = path_of(0).epoch;
 	wire->dies_in_flush = 1;
 	while (wire->dies_in_flush > 0) /* an idle path is probed soon */
-		turn();
+		event_base_loop(wire->hosts[0]->base, EVLOOP_NONBLOCK);
+	/* What followed from its death was done in the same pump. */
+	assert_false(
+		mrc_conn_next_action(mrcd_peer_conn(near_peer()), &act, wire->hosts[0]->now_ns));
 	assert_int_not_equal(path_of(0).state, MRC_PATH_GOOD);
 	assert_int_equal(path_of(1).state, MRC_PATH_GOOD);
 	run_until_good(RAILS, RAILS);
@@ -396,22 +401,31 @@ static void peer_drops_frames_of_a_link_it_no_longer_has(void **state)
 	start();
 	run_until_good(RAILS, RAILS);
 	link = wire_link_new(&wire->hosts[0]->rails[0], near_peer(), 0);
+	link->link.path_epoch = path_of(0).epoch; /* or the engine would drop it, not the peer */
 	link->is_dead = true;
 	assert_int_equal(mrcd_link_on_frame(&link->link, &hdr, NULL, true, false, 0), 0);
 	assert_int_equal(info_of(0).protocol_errors, 0);
 }
 
-static void peer_stops_pumping_when_told(void **state)
+static void peer_takes_up_nothing_new_once_stopped(void **state)
 {
+	struct mrc_auth auth;
+	struct wire_link *link;
 	uint32_t posts;
 
 	start();
 	run_until_good(RAILS, RAILS);
+	auth.conn_epoch = info_of(0).epoch;
+	auth.path_epoch = path_of(0).epoch + 1;
 	mrcd_peer_stop(near_peer());
 	posts = wire->posts;
 	mrcd_peer_pump(near_peer());
 	event_base_loop(wire->hosts[0]->base, EVLOOP_NONBLOCK);
 	assert_int_equal(wire->posts, posts);
+	link = wire_link_new(&wire->hosts[0]->rails[0], near_peer(), 0);
+	link->is_dead = true;
+	assert_int_equal(mrcd_link_on_up(&link->link, &auth, 0, info_of(0).peer_boot_id, false),
+			 -ESTALE);
 }
 
 /* ---- carrier, drain ---- */
@@ -510,7 +524,7 @@ static void late_timer_polls_once_more_before_it_judges(void **state)
 	struct event_base *base;
 	struct event *bell_event;
 	struct stall stall;
-	uint64_t deadline_ns;
+	int probes = 0;
 
 	start();
 	run_until_good(RAILS, RAILS);
@@ -520,29 +534,28 @@ static void late_timer_polls_once_more_before_it_judges(void **state)
 	stall.event = event_new(base, -1, 0, on_stall, &stall);
 	event_add(bell_event, NULL);
 
-	/* Let the timer be due together with the callback that stalls, and behind it. */
-	wire_deliver();
-	deadline_ns = mrc_conn_deadline_ns(mrcd_peer_conn(near_peer()));
-	assert_true(deadline_ns != MRC_NEVER);
-	while (wire->order[0] != '\0' || deadline_ns > clock_ns()) {
-		/* The timer may be armed for an older deadline and must be set anew first. */
+	/* Not every deadline of the engine ends in a frame; those of idle paths' probes do. */
+	for (int i = 0; i < LATE_TRIALS; i++) {
+		uint64_t deadline_ns;
+
+		do {
+			turn();
+			deadline_ns = mrc_conn_deadline_ns(mrcd_peer_conn(near_peer()));
+		} while (deadline_ns < clock_ns() + MRC_MS);
+		/* The timer is due together with the callback that stalls, and stands behind it. */
+		spin_until(deadline_ns + 100 * MRC_US);
+		wire->order[0] = '\0';
+		event_active(stall.event, 0, 0);
+		while (strchr(wire->order, 'r') == NULL)
+			event_base_loop(base, EVLOOP_NONBLOCK);
 		event_base_loop(base, EVLOOP_NONBLOCK);
-		wire->order[0] = '\0';
-		wire_deliver();
-		wire->order[0] = '\0';
-		deadline_ns = mrc_conn_deadline_ns(mrcd_peer_conn(near_peer()));
-		if (deadline_ns > clock_ns() + MRC_MS) {
-			spin_until(deadline_ns + 100 * MRC_US);
-			break;
-		}
+		probes += strchr(wire->order, 'p') != NULL;
+		if (strncmp(wire->order, "sr", 2) != 0)
+			fail_msg("ran in the order \"%s\": s is the stall, r the read, p a post of "
+				 "the engine",
+				 wire->order);
 	}
-	event_active(stall.event, 0, 0);
-	while (strchr(wire->order, 'p') == NULL)
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	if (strncmp(wire->order, "srp", 3) != 0)
-		fail_msg("ran in the order \"%s\": s is the stall, r the read, p a post of the "
-			 "engine",
-			 wire->order);
+	assert_true(probes > 0);
 	event_free(bell_event);
 	event_free(stall.event);
 	close(stall.bell);
@@ -669,7 +682,7 @@ int main(void)
 		TEST(peer_fences_older_link_when_a_newer_one_comes_up),
 		TEST(peer_takes_no_link_with_epochs_of_the_past),
 		TEST(peer_drops_frames_of_a_link_it_no_longer_has),
-		TEST(peer_stops_pumping_when_told),
+		TEST(peer_takes_up_nothing_new_once_stopped),
 		TEST(rail_carrier_loss_takes_its_paths_out_and_is_counted_once),
 		TEST(peer_drains_a_rail_and_gives_it_back),
 		TEST(peer_starts_drained_rails_denied),
