@@ -123,6 +123,7 @@ struct mrc_channel {
 	struct mrc_list in_clients; /* has actions for the embedder */
 	struct mrc_list in_facts;   /* has facts to tell */
 	struct mrc_list in_lazy;    /* has facts that may wait a little */
+	struct mrc_list in_drain;   /* ended, and something of the peer's may still land */
 	struct mrc_list in_flow;    /* has fragments to send */
 	struct mrc_flow *flow;
 

@@ -67,6 +67,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	mrc_list_init(&conn->client_work);
 	mrc_list_init(&conn->fact_work);
 	mrc_list_init(&conn->lazy_work);
+	mrc_list_init(&conn->drain_work);
 	mrc_list_init(&conn->turns);
 
 	conn->records = take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max *
@@ -243,6 +244,7 @@ int mrc_conn_channel_new(struct mrc_conn *conn, uint32_t wire_id, bool is_opener
 	mrc_list_init(&ch->in_clients);
 	mrc_list_init(&ch->in_facts);
 	mrc_list_init(&ch->in_lazy);
+	mrc_list_init(&ch->in_drain);
 	mrc_list_init(&ch->in_flow);
 	mrc_list_push(&conn->all, &ch->in_all);
 	bucket_add(conn, ch);
@@ -316,6 +318,7 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 	mrc_list_remove(&ch->in_clients);
 	mrc_list_remove(&ch->in_facts);
 	mrc_list_remove(&ch->in_lazy);
+	mrc_list_remove(&ch->in_drain);
 	mrc_list_remove(&ch->in_flow);
 	if (ch->in) {
 		for (uint32_t i = 0; i < ch->in_window; i++)
@@ -390,8 +393,11 @@ static void end_advance(struct mrc_conn *conn, struct mrc_channel *ch)
 	if (!ch->is_down_told && !ch->is_aborted)
 		return;
 	if (!ch->is_freed && ch->has_client) {
-		if (!is_drained(conn, ch))
+		if (!is_drained(conn, ch)) {
+			mrc_list_push_once(&conn->drain_work, &ch->in_drain);
 			return;
+		}
+		mrc_list_remove(&ch->in_drain);
 		if (!ch->is_aborted && ch->held_count)
 			return; /* the client still reads them */
 		if (ch->done_count || ch->free_count)

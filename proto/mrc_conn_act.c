@@ -89,7 +89,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			act->post.hdr.msg = path->probe_id;
 			act->post.hdr.arg = conn->now_ns;
 			act->post.hdr.offset = conn->port_version;
-			act->post.hdr.addr = conn->port_mask;
+			act->post.hdr.addr = conn->ports_down;
 			return true;
 		}
 	}

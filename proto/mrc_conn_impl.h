@@ -81,7 +81,7 @@ struct mrc_conn {
 	bool is_direct_seen;        /* a path of this epoch could place by RDMA write */
 	uint64_t silent_since_ns;   /* all paths are late; MRC_NEVER: no */
 	uint32_t port_version;
-	uint32_t port_mask; /* our rails that are up */
+	uint32_t ports_down;    /* our ends of paths that are down, by path id */
 	uint32_t peer_port_version;
 
 	/* Channels by id's slot, and by wire id. */
@@ -94,7 +94,7 @@ struct mrc_conn {
 	struct mrc_flow *flows;
 
 	/* Work lists of channels. */
-	struct mrc_list all, client_work, fact_work, lazy_work;
+	struct mrc_list all, client_work, fact_work, lazy_work, drain_work;
 	struct mrc_list turns;  /* of flows */
 	uint64_t backlog_bytes; /* granted and never sent, all channels */
 
@@ -183,6 +183,7 @@ void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_
 			 bool is_closing);
 /* Records up to `count` are settled: the peer took them in. -EPROTO. */
 int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t count);
+void mrc_conn_drains(struct mrc_conn *conn);
 void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path);
 void mrc_conn_tick(struct mrc_conn *conn);
 void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_state state,
@@ -192,9 +193,9 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 /* Least delay among those in service with room for control; NULL: none. */
 struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn);
 void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
-/* Our rails that are up, and the version that says so. */
+/* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);
-void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t mask_of_paths);
+void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down);
 
 /* ---- mrc_conn_recv.c ---- */
 int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev);

@@ -41,17 +41,17 @@ void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_pa
 
 void mrc_conn_ports_update(struct mrc_conn *conn)
 {
-	uint32_t mask = 0;
+	uint32_t down = 0;
 
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		const struct mrc_path *path = &conn->paths[i];
 
-		if (path->is_carrier_up && !path->is_denied && path->is_known)
-			mask |= 1U << path->path_id;
+		if (path->is_known && (!path->is_carrier_up || path->is_denied))
+			down |= 1U << path->path_id;
 	}
-	if (mask == conn->port_mask && conn->port_version)
+	if (down == conn->ports_down && conn->port_version)
 		return;
-	conn->port_mask = mask;
+	conn->ports_down = down;
 	conn->port_version++;
 	/* Tell it at once on whatever is left: the peer may not see our end of the cable. */
 	for (uint8_t i = 0; i < conn->path_count; i++) {
@@ -60,7 +60,7 @@ void mrc_conn_ports_update(struct mrc_conn *conn)
 	}
 }
 
-void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t mask_of_paths)
+void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down)
 {
 	if (version <= conn->peer_port_version)
 		return;
@@ -70,7 +70,7 @@ void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t mask_
 
 		if (!path->is_known)
 			continue;
-		path->is_peer_port_up = mask_of_paths >> path->path_id & 1;
+		path->is_peer_port_up = !(ports_down >> path->path_id & 1);
 		if (!path->is_peer_port_up &&
 		    (path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING))
 			mrc_conn_path_leave(conn, path, MRC_REASON_PEER_PORT, true);
@@ -303,6 +303,19 @@ void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_
 		record_again(conn, path, mrc_path_record(path, at));
 }
 
+/* A path took something in or is fenced: channels that wait to be drained may go on. */
+void mrc_conn_drains(struct mrc_conn *conn)
+{
+	struct mrc_list *at = conn->drain_work.next;
+
+	while (at != &conn->drain_work) {
+		struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_drain);
+
+		at = at->next;
+		mrc_conn_touch(conn, ch);
+	}
+}
+
 /* Its transport is gone at our end: nothing can land, nothing is read. */
 static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
 {
@@ -319,18 +332,7 @@ static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
 		mrc_conn_path_set(conn, path, MRC_PATH_CONNECTING, MRC_REASON_NONE);
 	connect_later(conn, path);
 	mrc_conn_holds_fenced(conn, path->index);
-	/* Channels that wait for this path to be drained may go on. */
-	if (conn->is_direct_seen) {
-		struct mrc_list *at = conn->all.next;
-
-		while (at != &conn->all) {
-			struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_all);
-
-			at = at->next;
-			if (ch->state == MRC_CH_ENDED && !ch->is_freed)
-				mrc_conn_touch(conn, ch);
-		}
-	}
+	mrc_conn_drains(conn);
 }
 
 static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_ev_path *ev)

@@ -506,5 +506,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	}
 	if (r)
 		conn->protocol_errors++;
+	if (!mrc_list_is_empty(&conn->drain_work))
+		mrc_conn_drains(conn);
 	return r;
 }
