@@ -206,13 +206,14 @@ static void run_detached(struct perf_run *run, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < run->options->channels; i++)
 		perf_lane_detached(&run->lanes[i], now_ns);
+	/* Before detaching: the reason is the client's to tell. */
+	if (run->phase < PERF_PHASE_CLOSING)
+		fprintf(run->text, "mrc-perf: detached: %s%s\n", mrc_last_error(run->client),
+			perf_run_is_persistent(run) ? "; attaching again" : "");
 	mrc_detach(run->client);
 	run->client = NULL;
 	run->attach_backoff_ns = ATTACH_MIN_NS;
 	run->attach_retry_ns = now_ns + ATTACH_MIN_NS;
-	if (run->phase < PERF_PHASE_CLOSING)
-		fprintf(run->text, "mrc-perf: the daemon of this host has gone%s\n",
-			perf_run_is_persistent(run) ? ", attaching again" : "");
 	if (!perf_run_is_persistent(run) || run->phase >= PERF_PHASE_CLOSING)
 		run->is_broken = true;
 }

@@ -513,6 +513,9 @@ static void server_detached(struct server *server, uint64_t now_ns)
 {
 	for (struct guest *guest = server->guests; guest; guest = guest->next)
 		guest_end(server, guest, MRC_STATUS_DETACHED);
+	/* Before detaching: the reason is the client's to tell. */
+	fprintf(server->text, "mrc-perf: detached: %s%s\n", mrc_last_error(server->client),
+		server->options->is_once ? "" : "; attaching again");
 	mrc_detach(server->client);
 	server->client = NULL;
 	server->listener = NULL;
@@ -520,8 +523,6 @@ static void server_detached(struct server *server, uint64_t now_ns)
 	server_sweep(server, false);
 	server->backoff_ns = BACKOFF_MIN_NS;
 	server->retry_ns = now_ns + BACKOFF_MIN_NS;
-	fprintf(server->text, "mrc-perf: the daemon of this host has gone%s\n",
-		server->options->is_once ? "" : ", attaching again");
 	if (server->options->is_once) {
 		server->is_ended = true;
 		server->exit_code = PERF_EXIT_NOBODY;
@@ -532,7 +533,7 @@ static int server_attach(struct server *server)
 {
 	struct mrc_attach_options attach = {
 		.socket_path = server->options->socket_path,
-		.name = "mrc-perf serve",
+		.name = "mrc-perf-serve",
 		.landing_arena_bytes = server->options->landing_bytes,
 	};
 	int r = mrc_attach(&attach, &server->client);
