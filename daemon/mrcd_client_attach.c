@@ -59,8 +59,7 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		snprintf(text, text_bytes, "the first packet was not an attach request");
 		return -EPROTO;
 	}
-	if (attach->version_min > attach->version_max || attach->version_min > MRC_ABI_VERSION ||
-	    attach->version_max < MRC_ABI_VERSION) {
+	if (attach->version_min > MRC_ABI_VERSION || attach->version_max < MRC_ABI_VERSION) {
 		snprintf(text, text_bytes,
 			 "the program speaks ABI versions %u to %u, this daemon speaks %u",
 			 attach->version_min, attach->version_max, MRC_ABI_VERSION);

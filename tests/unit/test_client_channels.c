@@ -277,6 +277,40 @@ static void incoming_beyond_the_clients_channels_is_refused(void **state)
 	prog_leave(&prog);
 }
 
+static void backlog_of_a_listener_has_a_limit(void **state)
+{
+	struct mrc_cqe cqe = {0};
+	struct prog prog;
+	struct lab *lab;
+
+	lab_teardown(state);
+	lab = calloc(1, sizeof(*lab));
+	*state = lab;
+	lab_begin(lab);
+	lab->conf.clients.channels_max = 200;
+	lab->conf.clients.landing_arena_bytes = 64U << 20;
+	lab_start(lab);
+	prog_attach(lab, &prog, "x");
+	prog_listen(lab, &prog, "s");
+	for (uint32_t i = 0; i < 70; i++)
+		lab_incoming(lab, 1000 + i, "s");
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_REFUSE, NULL), 6);
+	/* Each answer makes room for one. */
+	for (uint32_t i = 0; i < 64; i++) {
+		uint32_t id = prog_expect(&prog, MRC_CQE_INCOMING).channel;
+
+		prog_submit(&prog, (struct mrc_sqe){.op = i % 2 ? MRC_SQE_ACCEPT : MRC_SQE_REFUSE,
+						    .channel = id});
+		lab_turn(lab);
+	}
+	assert_false(prog_peek(&prog, &cqe));
+	peer_b.event_count = 0;
+	for (uint32_t i = 0; i < 65; i++)
+		lab_incoming(lab, 2000 + i, "s");
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_REFUSE, NULL), 1);
+	prog_leave(&prog);
+}
+
 static void unlisten_turns_away_who_waits(void **state)
 {
 	struct lab *lab = *state;
@@ -750,6 +784,28 @@ static void held_messages_outlive_their_channel(void **state)
 	prog_leave(&prog);
 }
 
+static void release_after_the_end_makes_room_for_who_waits(void **state)
+{
+	struct lab *lab = *state;
+	uint64_t half = 4U << 20;
+	struct pipe_end b, c;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	b = prog_open(lab, &prog, "b");
+	c = prog_open(lab, &prog, "c");
+	lab_deliver_large(lab, &b, 0, half);
+	prog_expect(&prog, MRC_CQE_ARRIVED);
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_DOWN, &b));
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_FREE, &b));
+	lab_perform(lab, &peer_c, act_msg(MRC_ACT_LANDING_WANT, &c, 0, 0, half));
+	assert_int_equal(peer_saw(&peer_c, MRC_EV_LANDING, NULL), 0);
+	prog_verdict(&prog, &b, MRC_SQE_RELEASE, 0);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_c, MRC_EV_LANDING, NULL), 1);
+	prog_leave(&prog);
+}
+
 static void gaps_are_told_and_cannot_fill_the_ring(void **state)
 {
 	struct lab *lab = *state;
@@ -944,6 +1000,7 @@ int main(void)
 		lab_test(incoming_is_refused_with_the_programs_code),
 		lab_test(incoming_that_ends_before_its_accept_is_closed),
 		lab_test(incoming_beyond_the_clients_channels_is_refused),
+		lab_test(backlog_of_a_listener_has_a_limit),
 		lab_test(unlisten_turns_away_who_waits),
 		lab_test(send_reaches_the_engine_and_its_outcome_the_client),
 		lab_test(send_that_the_engine_does_not_take_is_answered),
@@ -959,6 +1016,7 @@ int main(void)
 		lab_test(ended_channel_does_not_keep_others_waiting_for_room),
 		lab_test(grant_the_engine_no_longer_wants_goes_back),
 		lab_test(held_messages_outlive_their_channel),
+		lab_test(release_after_the_end_makes_room_for_who_waits),
 		lab_test(gaps_are_told_and_cannot_fill_the_ring),
 		lab_test(commit_before_exit_counts),
 		lab_test(dead_clients_memory_is_freed_by_draining),

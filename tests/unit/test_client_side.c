@@ -2,6 +2,7 @@
 /* mrcd_client: attaching, the rings, services, and clients that break the rules. */
 #include "client_side_lab.h"
 
+#include "mrcd_client_impl.h"
 #include "mrcd_sigbus.h"
 
 #include <dirent.h>
@@ -671,6 +672,36 @@ static void daemon_polls_for_a_while_before_it_sleeps(void **state)
 	prog_leave(&prog);
 }
 
+/* What comes between its last turn and its word that it sleeps would otherwise wait for ever. */
+static void daemon_looks_once_more_before_it_sleeps(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t sq_tail, cq_head;
+		bool want;
+	} cases[] = {
+		{"nothing", 0, 0, true},
+		{"a submission", 1, 0, false},
+		{"a completion taken", 0, 1, false},
+	};
+	struct lab *lab = *state;
+	struct mrcd_client *client;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	prog_request(&prog, MRC_ABI_REQ_CONNECT, "nowhere/x", 0, 0);
+	lab_turn(lab);
+	client = lab->worker.clients->clients[0];
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		prog.shm->sq_tail = cases[i].sq_tail;
+		prog.shm->cq_head = cases[i].cq_head;
+		if (mrcd_client_sleep(client) != cases[i].want)
+			fail_msg("%s was judged wrongly", cases[i].name);
+		assert_int_equal(prog.shm->daemon_sleeping, cases[i].want);
+	}
+	prog_leave(&prog);
+}
+
 static void idle_daemon_has_nothing_to_do(void **state)
 {
 	struct lab *lab = *state;
@@ -830,6 +861,7 @@ int main(void)
 		lab_test(bell_made_blocking_does_not_stop_the_daemon),
 		lab_test(daemon_sleeps_when_idle_and_is_woken_by_the_bell_alone),
 		lab_test(daemon_polls_for_a_while_before_it_sleeps),
+		lab_test(daemon_looks_once_more_before_it_sleeps),
 		lab_test(idle_daemon_has_nothing_to_do),
 		lab_test(client_is_rung_once_and_only_when_it_sleeps),
 		lab_test(many_entries_of_one_client_do_not_keep_another_waiting),
