@@ -5,7 +5,7 @@
  *	rogue SOCKET attach             attach packets of every wrong kind; none may be taken
  *	rogue SOCKET requests TARGET    requests that make no sense, on the socket
  *	rogue SOCKET entries TARGET     a channel, then garbage in submission entries; may end detached
- *	rogue SOCKET tails TARGET       a channel, then head and tail positions that cannot be; must be detached
+ *	rogue SOCKET tails TARGET       a channel, then head and tail positions that cannot be
  *	rogue SOCKET scribble TARGET    changes its buffers while they are sent, for ever
  *	rogue SOCKET punch TARGET       takes memory out of its arenas while it is sent
  *	rogue SOCKET flood TARGET       well-behaved: sends as fast as it is let, for ever
@@ -329,13 +329,14 @@ static int tails_wrong(const char *target)
 		else
 			__atomic_store_n(&r.shm->sq_tail, r.sq_tail + step, __ATOMIC_RELEASE);
 		bell(&r);
-		/* The daemon looks at cq_head when it next has something to say or is rung; let it be both. */
-		if (i % 2)
+		/* A wrong cq_head harms only its owner, who sees no more completions: to be ended for it is
+		 * the daemon's right, not its duty. */
+		if (i % 2) {
 			request(&r, MRC_ABI_REQ_CONNECT, target);
-		if (!is_gone(r.fd, PATIENCE_MS)) {
+			is_gone(r.fd, 200);
+		} else if (!is_gone(r.fd, PATIENCE_MS)) {
 			errno = 0;
-			fail(i % 2 ? "a cq_head that cannot be is accepted"
-				   : "a sq_tail that cannot be is accepted");
+			fail("a sq_tail that cannot be is accepted");
 		}
 		close(r.fd);
 	}

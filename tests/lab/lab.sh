@@ -165,7 +165,7 @@ lab_allow_cubic() {
 lab_address() { # HOST RAIL
 	local index
 	for index in "${!LAB_HOSTS[@]}"; do
-		[ "${LAB_HOSTS[index]}" = "$1" ] && printf '10.%d.0.%d' $((10 + $2)) $((index + 1))
+		if [ "${LAB_HOSTS[index]}" = "$1" ]; then printf '10.%d.0.%d' $((10 + $2)) $((index + 1)); fi
 	done
 }
 
@@ -314,13 +314,19 @@ lab_kill() {
 	kill "-$signal" "$pid" 2>/dev/null || :
 	case $signal in STOP | CONT) return ;; esac
 	lab_wait_for "$1 to end after SIG$signal" 20 lab_ended "$1"
+	lab_reap "$pid"
+}
+
+# The exit status of a process that has ended, in LAB_STATUS; without the shell's own word on how it ended.
+lab_reap() {
+	LAB_STATUS=0
+	{ wait "$1" || LAB_STATUS=$?; } 2>/dev/null
 }
 
 # lab_status NAME SECONDS: waits for the end of a spawned process and answers its exit status in LAB_STATUS
 lab_status() {
 	lab_wait_for "$1 to end by itself" "$2" lab_ended "$1"
-	LAB_STATUS=0
-	wait "$(lab_pid "$1")" || LAB_STATUS=$?
+	lab_reap "$(lab_pid "$1")"
 }
 
 # lab_wait_for DESCRIPTION SECONDS COMMAND...: asks until the command succeeds; failure ends the script
@@ -460,8 +466,6 @@ lab_mrcd_answers_or_ended() { lab_ended "mrcd-$1" || lab_mrcctl "$1" status --js
 # Ends a daemon as an operator would; it must go without complaint.
 lab_mrcd_stop() {
 	lab_kill "mrcd-$1" TERM
-	LAB_STATUS=0
-	wait "$(lab_pid "mrcd-$1")" || LAB_STATUS=$?
 	[ "$LAB_STATUS" = 0 ] || lab_fail "mrcd on $1 ended with status $LAB_STATUS when asked to end"
 }
 
