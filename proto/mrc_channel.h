@@ -239,6 +239,8 @@ bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t
 			    uint64_t final);
 /* Ask for DONE of this message once nothing reads its memory; also when it is final. */
 void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number);
+/* The first answer that may be given: nothing reads that message's memory any more. */
+uint32_t mrc_channel_done_slot(const struct mrc_channel *ch);
 /* Would mrc_channel_settle() move? */
 bool mrc_channel_can_settle(const struct mrc_channel *ch);
 /* Give this message up, if the receiver lets it: it is then answered with `outcome`. */

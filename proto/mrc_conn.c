@@ -337,15 +337,18 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 	give_memory(conn, ch);
 }
 
-/* Are there actions for the embedder? Mirrors the order of mrc_conn_act.c. */
+/* Is there something for channel_client_action() of mrc_conn_act.c to do? It mirrors that exactly. */
 static bool has_client_work(struct mrc_channel *ch)
 {
 	uint64_t number;
 
-	if (ch->do_incoming || ch->do_up || ch->do_down || ch->do_free || ch->do_room)
+	if (ch->do_incoming || ch->do_up || ch->do_free || ch->do_room || ch->free_count)
 		return true;
-	if (ch->done_count || ch->free_count || mrc_channel_can_settle(ch) ||
-	    mrc_conn_channel_is_over(ch))
+	if (ch->done_count && mrc_channel_done_slot(ch) != MRC_SLOT_NONE)
+		return true;
+	if (ch->do_down && ch->done_count == 0)
+		return true;
+	if (mrc_channel_can_settle(ch) || mrc_conn_channel_is_over(ch))
 		return true;
 	if (!ch->has_client || ch->is_aborted || ch->state == MRC_CH_ENDED)
 		return false;

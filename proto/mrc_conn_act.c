@@ -207,6 +207,7 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 		hdr->offset = msg->want_start;
 		hdr->msg_len = msg->want_end;
 		record->offset = msg->want_start;
+		record->end = msg->want_end;
 		msg->want_start = 0;
 		msg->want_end = 0;
 	} else {
@@ -650,24 +651,6 @@ static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
 		conn->messages_failed++;
 }
 
-/* The first answer that may be given: nothing reads the message's memory any more. */
-static uint32_t done_slot(const struct mrc_channel *ch)
-{
-	uint32_t from = (uint32_t)(ch->settled & (ch->out_window - 1));
-
-	for (uint32_t i = 0; i < ch->out_window; i++) {
-		uint32_t slot = mrc_bits_first(&ch->done_bits, (from + i) & (ch->out_window - 1),
-					       ch->out_window);
-
-		if (slot == MRC_SLOT_NONE)
-			return slot;
-		if (ch->out[slot].frames_out == 0)
-			return slot;
-		i += (slot - (from + i)) & (ch->out_window - 1);
-	}
-	return MRC_SLOT_NONE;
-}
-
 static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
 				  struct mrc_action *act)
 {
@@ -686,7 +669,7 @@ static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
 		return true;
 	}
 	if (ch->done_count) {
-		slot = done_slot(ch);
+		slot = mrc_channel_done_slot(ch);
 		if (slot != MRC_SLOT_NONE) {
 			done(conn, ch, slot, act);
 			return true;
@@ -764,11 +747,7 @@ static bool next_client_action(struct mrc_conn *conn, struct mrc_action *act)
 			mrc_conn_channel_free(conn, ch);
 			continue;
 		}
-		mrc_conn_touch(conn, ch);
-		/* touch() may have found the next step of an end; else it must not come round again. */
-		if (!mrc_list_is_empty(&ch->in_clients) && !ch->do_down && !ch->do_free &&
-		    !ch->free_count)
-			mrc_list_remove(&ch->in_clients);
+		mrc_conn_touch(conn, ch); /* puts it back only when there is an action now */
 	}
 	return false;
 }
@@ -781,7 +760,8 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 		struct mrc_hold *hold = &conn->holds[i];
 		struct mrc_channel *ch;
 		struct mrc_msg_in *msg;
-		uint64_t until;
+		uint64_t start;
+		uint64_t end;
 
 		if (hold->state == MRC_HOLD_NONE || hold->state == MRC_HOLD_WAITING)
 			continue;
@@ -797,19 +777,24 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 		ch = mrc_conn_channel(conn, hold->channel);
 		msg = ch && ch->state != MRC_CH_ENDED ? mrc_channel_in(ch, hold->msg) : NULL;
 		if (!msg || msg->is_whole || msg->is_void || msg->is_delivered ||
-		    mrc_range_set_has(&conn->ranges, &msg->here, hold->offset, hold->offset + 1,
-				      &until)) {
+		    !mrc_range_set_gap(&conn->ranges, &msg->here, hold->offset,
+				       hold->offset + hold->len, &start, &end)) {
 			conn->duplicates++;
 			return next_hold(conn, act);
 		}
+		/* Only what is missing is copied: bytes that are here were checked. */
+		if (end < hold->offset + hold->len)
+			hold->state = MRC_HOLD_READY;
 		message_action(ch, hold->msg, MRC_ACT_COPY, act);
 		act->msg.hold = hold->id;
+		act->msg.hold_offset = start - hold->offset;
 		act->msg.is_eager = msg->is_eager;
-		act->msg.addr =
-			(msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + hold->offset;
-		act->msg.len = hold->len;
-		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, hold->offset, hold->len) < 0)
-			mrc_channel_in_want(ch, hold->msg, hold->offset, hold->offset + hold->len);
+		act->msg.addr = (msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + start;
+		act->msg.len = end - start;
+		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, start, end - start) < 0) {
+			mrc_channel_in_want(ch, hold->msg, start, hold->offset + hold->len);
+			hold->state = MRC_HOLD_DONE;
+		}
 		mrc_conn_touch(conn, ch);
 		return true;
 	}

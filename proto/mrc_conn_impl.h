@@ -81,7 +81,7 @@ struct mrc_conn {
 	bool is_direct_seen;        /* a path of this epoch could place by RDMA write */
 	uint64_t silent_since_ns;   /* all paths are late; MRC_NEVER: no */
 	uint32_t port_version;
-	uint32_t ports_down;    /* our ends of paths that are down, by path id */
+	uint32_t ports_down; /* our ends of paths that are down, by path id */
 	uint32_t peer_port_version;
 
 	/* Channels by id's slot, and by wire id. */

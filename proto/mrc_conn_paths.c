@@ -196,9 +196,9 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	} else if (in && record->kind == MRC_REC_CTS && in->is_granted && !in->is_whole) {
 		mrc_bits_set(&ch->cts_bits, slot);
 		ch->facts |= MRC_FACT_CTS;
-	} else if (in && record->kind == MRC_REC_WANT && in->want_end) {
-		mrc_bits_set(&ch->want_bits, slot);
-		ch->facts |= MRC_FACT_WANT;
+	} else if (in && record->kind == MRC_REC_WANT && in->is_granted && !in->is_whole &&
+		   !in->is_void) {
+		mrc_channel_in_want(ch, record->msg, record->offset, record->end);
 	}
 	mrc_conn_touch(conn, ch);
 }
@@ -253,6 +253,7 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	}
 	mrc_path_acked(path, newest.is_eliciting ? &newest : NULL, bytes, &conn->limits,
 		       conn->now_ns);
+	path->evidence_ns = MRC_NEVER;
 	path->judge_ns = path->oldest_sent_ns;
 	if (path->judge_ns != MRC_NEVER)
 		path->judge_ns += mrc_path_timeout_ns(path, &conn->limits) / 2;
@@ -337,6 +338,10 @@ static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
 
 static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_ev_path *ev)
 {
+	bool is_first = true;
+
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		is_first = is_first && !conn->paths[i].is_connected;
 	if (ev->path_epoch <= path->epoch || ev->path_id >= MRC_PATHS_MAX)
 		return -EINVAL;
 	if (path->is_connected) { /* the embedder has fenced the older one */
@@ -364,6 +369,15 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	if (path->is_denied) {
 		mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
 		return 0;
+	}
+	/* The peer is there again: the other paths need not sit out their backoff. */
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		struct mrc_path *other = &conn->paths[i];
+
+		if (other->connect_ns != MRC_NEVER && other->is_carrier_up && is_first)
+			other->connect_ns =
+				MRC_MIN(other->connect_ns,
+					conn->now_ns + jittered(conn, conn->limits.backoff_min_ns));
 	}
 	mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
 	path->do_path_open = true;
@@ -478,6 +492,16 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 	late_ns = conn->now_ns - path->oldest_sent_ns;
 	if (late_ns >= timeout_ns &&
 	    sibling_answered(conn, path, path->oldest_sent_ns + timeout_ns / 2)) {
+		/*
+		 * The sibling's answer may have overtaken this path's by a turn of
+		 * either host: one word more is waited for.
+		 */
+		if (path->evidence_ns == MRC_NEVER)
+			path->evidence_ns = conn->now_ns;
+		if (conn->now_ns - path->evidence_ns < timeout_ns / 4) {
+			path->judge_ns = path->evidence_ns + timeout_ns / 4;
+			return;
+		}
 		path->suspicions++;
 		path->do_carrier_ask = true;
 		mrc_conn_path_leave(conn, path, MRC_REASON_SILENT, false);

@@ -212,6 +212,7 @@ struct mrc_act_msg {
 	uint64_t addr;
 	uint64_t len;
 	uint64_t hold;
+	uint64_t hold_offset; /* COPY: from there in the hold */
 	int outcome;
 	uint32_t code;
 	enum mrc_lvl level;

@@ -167,11 +167,29 @@ bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t
 	       count_to(ch, &ch->final_known, final, MRC_LVL_COMMITTED);
 }
 
+uint32_t mrc_channel_done_slot(const struct mrc_channel *ch)
+{
+	uint32_t from = (uint32_t)(ch->settled & (ch->out_window - 1));
+
+	for (uint32_t i = 0; i < ch->out_window; i++) {
+		uint32_t slot = mrc_bits_first(&ch->done_bits, (from + i) & (ch->out_window - 1),
+					       ch->out_window);
+
+		if (slot == MRC_SLOT_NONE)
+			return slot;
+		if (ch->out[slot].frames_out == 0)
+			return slot;
+		i += (slot - (from + i)) & (ch->out_window - 1);
+	}
+	return MRC_SLOT_NONE;
+}
+
 bool mrc_channel_can_settle(const struct mrc_channel *ch)
 {
 	const struct mrc_msg_out *msg;
 
-	if (ch->settled >= ch->send_next)
+	/* After the end it stands still: the peer was told of no verdict on the rest. */
+	if (ch->state == MRC_CH_ENDED || ch->settled >= ch->send_next)
 		return false;
 	msg = &ch->out[ch->settled & (ch->out_window - 1)];
 	return msg->is_final && msg->is_answered && !msg->is_ready && !msg->frames_out;

@@ -46,6 +46,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->oldest_sent_ns = MRC_NEVER;
 	path->answered_sent_ns = 0;
 	path->elicited_ns = now_ns;
+	path->evidence_ns = MRC_NEVER;
 	path->judge_ns = MRC_NEVER;
 	path->revive_ns = MRC_NEVER;
 	path->probe_ns = MRC_NEVER;

@@ -47,6 +47,7 @@ struct mrc_record {
 	uint32_t len;
 	uint64_t msg;
 	uint64_t offset;
+	uint64_t end; /* WANT: of the range asked for */
 	uint64_t sent_ns;
 	uint64_t delivered; /* the rate's, when it was sent */
 	uint64_t delivered_ns;
@@ -93,9 +94,10 @@ struct mrc_path {
 	uint64_t floor_until_ns; /* then it falls back */
 
 	/* Timers. */
-	uint64_t judge_ns;   /* look at oldest_sent_ns again; MRC_NEVER: nothing to judge */
-	uint64_t revive_ns;  /* suspected: give the transport up then */
-	uint64_t connect_ns; /* start an attempt then (initiator) */
+	uint64_t evidence_ns; /* since when a sibling's answers speak against it; MRC_NEVER: not */
+	uint64_t judge_ns;    /* look at oldest_sent_ns again; MRC_NEVER: nothing to judge */
+	uint64_t revive_ns;   /* suspected: give the transport up then */
+	uint64_t connect_ns;  /* start an attempt then (initiator) */
 	uint64_t backoff_ns;
 	uint64_t good_since_ns; /* carries data since; resets the backoff */
 

@@ -43,7 +43,8 @@ static struct sim_options options_draw(uint64_t seed)
 
 static void options_print(const struct sim_options *o)
 {
-	printf("seed %llu: rails %u %s%s, channels %u, messages %u of up to %u bytes, window %u, ring %llu, arena %llu,\n"
+	printf("seed %llu: rails %u %s%s, channels %u, messages %u of up to %u bytes, window %u, "
+	       "ring %llu, arena %llu,\n"
 	       "  delay %.1f us, rate %.0f MB/s, think %.1f us, reject %u/1000, faults %u of",
 	       (unsigned long long)o->seed, o->rails, o->is_verbs ? "verbs" : "tcp",
 	       o->is_unordered ? " unordered" : "", o->channels, o->messages, o->len_max, o->window,
@@ -70,8 +71,8 @@ static int run_seed(uint64_t seed, bool is_verbose, bool is_traced)
 		options_print(&o);
 		if (r) {
 			sim_trace_print(world, stdout);
-			printf("FAILED (again with: mrc-sim --seed %llu): %s\n", (unsigned long long)seed,
-			       sim_failure(world));
+			printf("FAILED (again with: mrc-sim --seed %llu): %s\n",
+			       (unsigned long long)seed, sim_failure(world));
 		}
 		sim_report(world, stdout);
 	}
@@ -141,6 +142,7 @@ int main(int argc, char **argv)
 		failed += run_seed(seed, is_one, is_traced) != 0;
 		count++;
 	}
-	printf("mrc-sim: %llu runs, %llu failed\n", (unsigned long long)count, (unsigned long long)failed);
+	printf("mrc-sim: %llu runs, %llu failed\n", (unsigned long long)count,
+	       (unsigned long long)failed);
 	return failed != 0;
 }

@@ -5,14 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCRIBBLE  0xEE
-#define POISON    0xDD
-#define HEAL_NS   (20 * MRC_S) /* after the faults stop, all must be finished by then */
+#define SCRIBBLE   0xEE
+#define POISON     0xDD
+#define HEAL_NS    (20 * MRC_S) /* after the faults stop, all must be finished by then */
 #define EVENTS_MAX (50U * 1000 * 1000)
 
 /* ---- virtual time ---- */
 
-enum timer_kind { T_FRAME_OUT, T_ARRIVE, T_ENGINE, T_FENCED, T_CONNECT, T_CLIENT_SEND, T_THINK, T_FAULT, T_FAULT_END, T_CARRIER };
+enum timer_kind {
+	T_FRAME_OUT,
+	T_ARRIVE,
+	T_ENGINE,
+	T_FENCED,
+	T_CONNECT,
+	T_CLIENT_SEND,
+	T_THINK,
+	T_FAULT,
+	T_FAULT_END,
+	T_CARRIER
+};
 
 struct timer {
 	uint64_t at_ns;
@@ -32,7 +43,7 @@ struct frame {
 	uint64_t arrive_ns;
 };
 
-struct wire { /* one direction of one link */
+struct wire {                                  /* one direction of one link */
 	struct frame *queue_head, *queue_tail; /* posted, not yet left */
 	struct frame *air_head, *air_tail;     /* left, not yet arrived */
 	bool is_busy;                          /* a T_FRAME_OUT is armed */
@@ -73,10 +84,10 @@ struct msg { /* as the sender knows it, with what truly happened to it */
 
 struct chan_end {
 	uint32_t id;
-	bool is_live;      /* it has a half here */
+	bool is_live; /* it has a half here */
 	bool is_connected, is_down, is_freed, is_closing;
 	uint8_t *send, *landing; /* arenas: ring first, then buffers */
-	uint64_t send_next;   /* index of the next message to send */
+	uint64_t send_next;      /* index of the next message to send */
 	uint64_t answered;
 	uint64_t landing_next; /* bump allocator over the buffers, see landing_take() */
 	struct {
@@ -86,8 +97,8 @@ struct chan_end {
 		uint64_t number, len;
 	} wants[64];
 	uint32_t want_count;
-	struct msg *msgs;     /* sent by this end */
-	uint64_t expected;    /* next number to be delivered here */
+	struct msg *msgs;  /* sent by this end */
+	uint64_t expected; /* next number to be delivered here */
 	uint64_t delivered;
 };
 
@@ -102,7 +113,7 @@ struct hold {
 
 struct host {
 	struct mrc_conn *conn;
-	uint64_t timer_ns;  /* armed */
+	uint64_t timer_ns; /* armed */
 	uint64_t paused_until_ns;
 	struct hold holds[64];
 	uint64_t hold_next;
@@ -127,7 +138,8 @@ struct sim_world {
 	uint64_t trace_count;
 };
 
-static void trace(struct sim_world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void trace(struct sim_world *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void trace(struct sim_world *w, const char *format, ...)
 {
@@ -143,7 +155,8 @@ static void trace(struct sim_world *w, const char *format, ...)
 		fprintf(stderr, "%s\n", line);
 }
 
-static void fail(struct sim_world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct sim_world *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void fail(struct sim_world *w, const char *format, ...)
 {
@@ -189,11 +202,17 @@ static bool timer_before(const struct timer *a, const struct timer *b)
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
 
-static void timer_add(struct sim_world *w, uint64_t at_ns, enum timer_kind kind, uint32_t a, uint32_t b,
-		      uint32_t c, uint64_t d)
+static void timer_add(struct sim_world *w, uint64_t at_ns, enum timer_kind kind, uint32_t a,
+		      uint32_t b, uint32_t c, uint64_t d)
 {
 	uint32_t i = w->heap_count++;
-	struct timer t = {.at_ns = MRC_MAX(at_ns, w->now_ns), .order = w->order_next++, .kind = kind, .a = a, .b = b, .c = c, .d = d};
+	struct timer t = {.at_ns = MRC_MAX(at_ns, w->now_ns),
+			  .order = w->order_next++,
+			  .kind = kind,
+			  .a = a,
+			  .b = b,
+			  .c = c,
+			  .d = d};
 
 	if (w->heap_count > w->heap_cap) {
 		w->heap_cap = w->heap_cap ? w->heap_cap * 2 : 1024;
@@ -299,7 +318,9 @@ static void client_send(struct sim_world *w, uint32_t host, uint32_t chan)
 			if (ce->send_next >= send_slots(w) &&
 			    !ce->msgs[ce->send_next - send_slots(w)].is_answered)
 				return;
-			m->len = kind == 0 ? 0 : kind < 6 ? draw(w, MRC_MIN(200, w->o.len_max)) : draw(w, w->o.len_max) + 1;
+			m->len = kind == 0  ? 0
+				 : kind < 6 ? draw(w, MRC_MIN(200, w->o.len_max))
+					    : draw(w, w->o.len_max) + 1;
 			m->addr = ce->send_next % send_slots(w) * w->o.len_max;
 			m->want = (enum mrc_lvl)(1 + draw(w, 3));
 			for (uint64_t i = 0; i < m->len; i++)
@@ -356,7 +377,8 @@ static void client_delivered(struct sim_world *w, uint32_t host, const struct mr
 
 	if (am->number >= from->send_next || m->is_delivered) {
 		fail(w, "host %u channel %u: message %llu delivered %s", host, chan,
-		     (unsigned long long)am->number, m->is_delivered ? "twice" : "that was never sent");
+		     (unsigned long long)am->number,
+		     m->is_delivered ? "twice" : "that was never sent");
 		return;
 	}
 	if (!w->o.is_unordered && am->number != ce->expected)
@@ -409,7 +431,9 @@ static void client_thinks(struct sim_world *w, uint32_t host, uint32_t chan, uin
 
 		for (uint64_t i = 0; i < m->len; i++) {
 			if (at[i] != byte_of(chan, 1 - host, number, i)) {
-				fail(w, "host %u channel %u message %llu: byte %llu changed after delivery",
+				fail(w,
+				     "host %u channel %u message %llu: byte %llu changed after "
+				     "delivery",
 				     host, chan, (unsigned long long)number, (unsigned long long)i);
 				break;
 			}
@@ -444,19 +468,20 @@ static void client_done(struct sim_world *w, uint32_t host, const struct mrc_act
 	}
 	m->is_answered = true;
 	ce->answered++;
-	memset(ce->send + m->addr, SCRIBBLE, m->len); /* the client's again: whoever reads now reads wrong */
+	memset(ce->send + m->addr, SCRIBBLE,
+	       m->len); /* the client's again: whoever reads now reads wrong */
 	if (am->outcome == MRC_OUT_OK) {
 		bool is_true = (m->want != MRC_LVL_PLACED || m->is_delivered) &&
 			       (m->want != MRC_LVL_VISIBLE || m->is_visible) &&
 			       (m->want != MRC_LVL_COMMITTED || m->is_committed);
 
 		if (!is_true)
-			fail(w, "host %u channel %u message %llu: level %d claimed too early", host, chan,
-			     (unsigned long long)am->number, m->want);
+			fail(w, "host %u channel %u message %llu: level %d claimed too early", host,
+			     chan, (unsigned long long)am->number, m->want);
 	} else if (am->outcome == MRC_OUT_REJECTED) {
 		if (!m->is_rejected || m->code != am->code)
-			fail(w, "host %u channel %u message %llu: rejection nobody gave", host, chan,
-			     (unsigned long long)am->number);
+			fail(w, "host %u channel %u message %llu: rejection nobody gave", host,
+			     chan, (unsigned long long)am->number);
 	} else {
 		fail(w, "host %u channel %u message %llu: outcome %d", host, chan,
 		     (unsigned long long)am->number, am->outcome);
@@ -501,7 +526,8 @@ static void landing_answer(struct sim_world *w, uint32_t host, struct chan_end *
 {
 	while (ce->want_count) {
 		struct mrc_event_in ev = {.kind = MRC_EV_LANDING,
-					  .msg = {.channel = ce->id, .number = ce->wants[0].number}};
+					  .msg = {.channel = ce->id,
+						  .number = ce->wants[0].number}};
 
 		if (!landing_take(w, ce, ce->wants[0].len, &ev.msg.addr))
 			return;
@@ -545,8 +571,7 @@ static void wire_kick(struct sim_world *w, uint32_t path, uint32_t host)
 		return;
 	wire->is_busy = true;
 	bytes = MRC_WIRE_HDR_BYTES + (f->is_nop ? 0 : f->post.hdr.body_len);
-	timer_add(w,
-		  w->now_ns + 200 + bytes * MRC_S / w->o.rate * w->paths[path].rail.slow,
+	timer_add(w, w->now_ns + 200 + bytes * MRC_S / w->o.rate * w->paths[path].rail.slow,
 		  T_FRAME_OUT, path, host, w->paths[path].ends[host].epoch, 0);
 }
 
@@ -562,7 +587,8 @@ static void frame_out(struct sim_world *w, uint32_t path, uint32_t host, uint32_
 	struct end *end = &w->paths[path].ends[host];
 	struct wire *wire = &end->out;
 	struct frame *f = wire->queue_head;
-	struct mrc_event_in ev = {.kind = MRC_EV_SENT, .path = {.index = (uint8_t)path, .path_epoch = epoch}};
+	struct mrc_event_in ev = {.kind = MRC_EV_SENT,
+				  .path = {.index = (uint8_t)path, .path_epoch = epoch}};
 
 	if (end->epoch != epoch || wire->is_dead || !f)
 		return;
@@ -597,11 +623,14 @@ static void frame_out(struct sim_world *w, uint32_t path, uint32_t host, uint32_
 	pump(w, host);
 }
 
-static void link_down(struct sim_world *w, uint32_t path, uint32_t host, enum mrc_path_reason reason)
+static void link_down(struct sim_world *w, uint32_t path, uint32_t host,
+		      enum mrc_path_reason reason)
 {
 	struct end *end = &w->paths[path].ends[host];
 	struct mrc_event_in ev = {.kind = MRC_EV_PATH_DOWN,
-				  .path = {.index = (uint8_t)path, .path_epoch = end->epoch, .reason = reason}};
+				  .path = {.index = (uint8_t)path,
+					   .path_epoch = end->epoch,
+					   .reason = reason}};
 
 	if (!end->is_up)
 		return;
@@ -611,7 +640,8 @@ static void link_down(struct sim_world *w, uint32_t path, uint32_t host, enum mr
 	if (!w->o.is_verbs)
 		queue_drop(&end->out.air_head, &end->out.air_tail);
 	/* Nothing can land here any more: the other end's frames in the air are refused. */
-	queue_drop(&w->paths[path].ends[1 - host].out.air_head, &w->paths[path].ends[1 - host].out.air_tail);
+	queue_drop(&w->paths[path].ends[1 - host].out.air_head,
+		   &w->paths[path].ends[1 - host].out.air_tail);
 	handle(w, host, &ev);
 	pump(w, host);
 }
@@ -622,8 +652,9 @@ static void ghost_check(struct sim_world *w, uint32_t chan, uint32_t host, uint6
 	struct msg *m = &w->chans[chan].ends[1 - host].msgs[number];
 
 	if (m->is_delivered)
-		fail(w, "channel %u message %llu: a late write landed after its delivery to host %u", chan,
-		     (unsigned long long)number, host);
+		fail(w,
+		     "channel %u message %llu: a late write landed after its delivery to host %u",
+		     chan, (unsigned long long)number, host);
 }
 
 static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
@@ -666,7 +697,11 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 		link_down(w, path, host, MRC_REASON_CORRUPT);
 		return;
 	}
-	/* A verbs write lands whether or not our end still believes in the path, until it is fenced. */
+	if (!end->is_up || end->epoch != f->post.path_epoch) {
+		frame_free(f);
+		return;
+	}
+	/* A write lands whether or not the engine still believes in the path: our end is not fenced. */
 	if (f->payload && hdr.flags & MRC_WIRE_F_DIRECT) {
 		for (uint32_t c = 0; c < w->o.channels; c++) {
 			struct chan_end *ce = &w->chans[c].ends[host];
@@ -676,15 +711,12 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 			ghost_check(w, c, host, hdr.msg);
 			if (!sender->is_up)
 				w->ghosts++;
-			memcpy(ce->landing + (hdr.flags & MRC_WIRE_F_EAGER ? hdr.addr % w->o.ring_bytes :
-									     w->o.ring_bytes + hdr.addr) +
+			memcpy(ce->landing +
+				       (hdr.flags & MRC_WIRE_F_EAGER ? hdr.addr % w->o.ring_bytes
+								     : w->o.ring_bytes + hdr.addr) +
 				       hdr.offset,
 			       f->payload, hdr.body_len);
 		}
-	}
-	if (!end->is_up || end->epoch != f->post.path_epoch) {
-		frame_free(f);
-		return;
 	}
 	ev.arrived = (struct mrc_ev_arrived){
 		.index = (uint8_t)path,
@@ -704,7 +736,8 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 
 			ev.arrived.is_body_good =
 				sim_crc32c(0,
-					   ce->landing + (place.is_eager ? 0 : w->o.ring_bytes) + place.addr,
+					   ce->landing + (place.is_eager ? 0 : w->o.ring_bytes) +
+						   place.addr,
 					   hdr.body_len) == hdr.body_crc;
 		}
 	} else if (hdr.type == MRC_WIRE_FRAG && w->o.is_verbs) {
@@ -712,15 +745,13 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 
 		for (uint32_t i = 0; i < 64; i++) {
 			if (!hs->holds[i].id) {
-				hs->holds[i].id = ++hs->hold_next;
-				hs->holds[i].data = f->payload;
-				ev.arrived.hold = hs->holds[i].id;
 				ev.arrived.is_body_good =
 					sim_crc32c(0, f->payload, hdr.body_len) == hdr.body_crc;
-				if (!ev.arrived.is_body_good) { /* as the rail does: a bad one is not kept */
-					hs->holds[i].id = 0;
-					ev.arrived.hold = 0;
-				} else {
+				if (ev.arrived
+					    .is_body_good) { /* as the rail does: a bad one is not kept */
+					hs->holds[i].id = ++hs->hold_next;
+					hs->holds[i].data = f->payload;
+					ev.arrived.hold = hs->holds[i].id;
 					f->payload = NULL;
 				}
 				break;
@@ -739,7 +770,8 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 			} else {
 				struct chan_end *ce = chan_by_cookie(w, host, place.channel_cookie);
 
-				memcpy(ce->landing + (place.is_eager ? 0 : w->o.ring_bytes) + place.addr,
+				memcpy(ce->landing + (place.is_eager ? 0 : w->o.ring_bytes) +
+					       place.addr,
 				       f->payload + done, len);
 				ghost_check(w, (uint32_t)place.channel_cookie - 1, host, hdr.msg);
 			}
@@ -749,9 +781,9 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 	}
 	r = handle(w, host, &ev);
 	if (w->o.is_traced)
-		trace(w, "%u<-%u path %u/%u %s ch %u msg %llu off %llu len %u -> %d", host, from, path,
-		      end->epoch, mrc_wire_type_name(hdr.type), hdr.channel, (unsigned long long)hdr.msg,
-		      (unsigned long long)hdr.offset, hdr.body_len, r);
+		trace(w, "%u<-%u path %u/%u %s ch %u msg %llu off %llu len %u -> %d", host, from,
+		      path, end->epoch, mrc_wire_type_name(hdr.type), hdr.channel,
+		      (unsigned long long)hdr.msg, (unsigned long long)hdr.offset, hdr.body_len, r);
 	frame_free(f);
 	if (r == -EPROTO) {
 		if (!is_hdr_bad)
@@ -819,7 +851,9 @@ static void connect_path(struct sim_world *w, uint32_t path)
 
 		queue_drop(&end->out.queue_head, &end->out.queue_tail);
 		queue_drop(&end->out.air_head, &end->out.air_tail);
-		*end = (struct end){.is_up = true, .epoch = auth.path_epoch, .conn_epoch = auth.conn_epoch};
+		*end = (struct end){.is_up = true,
+				    .epoch = auth.path_epoch,
+				    .conn_epoch = auth.conn_epoch};
 		ev.path.peer_boot_id = boot[1 - h];
 		if (handle(w, h, &ev))
 			fail(w, "host %u: PATH_UP refused", h);
@@ -838,7 +872,8 @@ static void post(struct sim_world *w, uint32_t host, const struct mrc_act_post *
 	if (!f)
 		abort();
 	if (!end->is_up || end->epoch != p->path_epoch) {
-		fail(w, "host %u posts on path %u/%u which is not there", host, p->index, p->path_epoch);
+		fail(w, "host %u posts on path %u/%u which is not there", host, p->index,
+		     p->path_epoch);
 		free(f);
 		return;
 	}
@@ -890,7 +925,8 @@ static void perform(struct sim_world *w, uint32_t host, const struct mrc_action 
 		break;
 	}
 	case MRC_ACT_STRIP:
-		for (struct frame *f = w->paths[act->path.index].ends[host].out.queue_head; f; f = f->next)
+		for (struct frame *f = w->paths[act->path.index].ends[host].out.queue_head; f;
+		     f = f->next)
 			f->is_nop = true;
 		break;
 	case MRC_ACT_CARRIER_ASK:
@@ -901,8 +937,9 @@ static void perform(struct sim_world *w, uint32_t host, const struct mrc_action 
 		break;
 	case MRC_ACT_PATH_STATE:
 		trace(w, "host %u path %u: %s -> %s (%s), %u moved", host, act->path.index,
-		      mrc_path_state_name(act->path.state_old), mrc_path_state_name(act->path.state),
-		      mrc_path_reason_name(act->path.reason), act->path.moved_count);
+		      mrc_path_state_name(act->path.state_old),
+		      mrc_path_state_name(act->path.state), mrc_path_reason_name(act->path.reason),
+		      act->path.moved_count);
 		break;
 	case MRC_ACT_CH_INCOMING:
 		incoming(w, host, &act->channel);
@@ -910,10 +947,12 @@ static void perform(struct sim_world *w, uint32_t host, const struct mrc_action 
 	case MRC_ACT_CH_UP:
 		ce = chan_by_cookie(w, host, act->channel.cookie);
 		ce->is_connected = true;
-		timer_add(w, w->now_ns, T_CLIENT_SEND, host, (uint32_t)act->channel.cookie - 1, 0, 0);
+		timer_add(w, w->now_ns, T_CLIENT_SEND, host, (uint32_t)act->channel.cookie - 1, 0,
+			  0);
 		break;
 	case MRC_ACT_CH_ROOM:
-		timer_add(w, w->now_ns, T_CLIENT_SEND, host, (uint32_t)act->channel.cookie - 1, 0, 0);
+		timer_add(w, w->now_ns, T_CLIENT_SEND, host, (uint32_t)act->channel.cookie - 1, 0,
+			  0);
 		break;
 	case MRC_ACT_CH_DOWN:
 		ce = chan_by_cookie(w, host, act->channel.cookie);
@@ -962,7 +1001,7 @@ static void perform(struct sim_world *w, uint32_t host, const struct mrc_action 
 			if (hold->id == act->msg.hold)
 				memcpy(ce->landing + (act->msg.is_eager ? 0 : w->o.ring_bytes) +
 					       act->msg.addr,
-				       hold->data, act->msg.len);
+				       hold->data + act->msg.hold_offset, act->msg.len);
 		}
 		ghost_check(w, (uint32_t)act->msg.channel_cookie - 1, host, act->msg.number);
 		w->copies++;
@@ -1010,11 +1049,16 @@ static void pump(struct sim_world *w, uint32_t host)
 /* ---- faults ---- */
 
 static const char *const fault_names[SIM_FAULT_COUNT] = {
-	[SIM_CARRIER_BOTH] = "carrier-both", [SIM_CARRIER_ONE] = "carrier-one",
-	[SIM_SILENCE] = "silence",           [SIM_SILENCE_ONE_WAY] = "silence-one-way",
-	[SIM_SLOW] = "slow",                 [SIM_RESET] = "reset",
-	[SIM_FLAP] = "flap",                 [SIM_PAUSE] = "pause",
-	[SIM_CORRUPT_BODY] = "corrupt-body", [SIM_CORRUPT_HDR] = "corrupt-header",
+	[SIM_CARRIER_BOTH] = "carrier-both",
+	[SIM_CARRIER_ONE] = "carrier-one",
+	[SIM_SILENCE] = "silence",
+	[SIM_SILENCE_ONE_WAY] = "silence-one-way",
+	[SIM_SLOW] = "slow",
+	[SIM_RESET] = "reset",
+	[SIM_FLAP] = "flap",
+	[SIM_PAUSE] = "pause",
+	[SIM_CORRUPT_BODY] = "corrupt-body",
+	[SIM_CORRUPT_HDR] = "corrupt-header",
 };
 
 const char *sim_fault_name(enum sim_fault fault)
@@ -1025,7 +1069,8 @@ const char *sim_fault_name(enum sim_fault fault)
 static void carrier_tell(struct sim_world *w, uint32_t path, uint32_t host)
 {
 	struct mrc_event_in ev = {.kind = MRC_EV_CARRIER,
-				  .path = {.index = (uint8_t)path, .is_up = w->paths[path].rail.is_carrier[host]}};
+				  .path = {.index = (uint8_t)path,
+					   .is_up = w->paths[path].rail.is_carrier[host]}};
 
 	handle(w, host, &ev);
 	pump(w, host);
@@ -1221,7 +1266,8 @@ static void step(struct sim_world *w, const struct timer *t)
 		break;
 	case T_ARRIVE:
 		if (w->now_ns < w->hosts[1 - t->b].paused_until_ns)
-			timer_add(w, w->hosts[1 - t->b].paused_until_ns, T_ARRIVE, t->a, t->b, t->c, 0);
+			timer_add(w, w->hosts[1 - t->b].paused_until_ns, T_ARRIVE, t->a, t->b, t->c,
+				  0);
 		else
 			arrive(w, t->a, t->b, t->c);
 		break;
@@ -1231,7 +1277,8 @@ static void step(struct sim_world *w, const struct timer *t)
 		if (w->now_ns < w->hosts[t->a].paused_until_ns) {
 			/* A late turn: frames that wait are handled before any timer is judged. */
 			w->hosts[t->a].timer_ns = w->hosts[t->a].paused_until_ns + 1;
-			timer_add(w, w->hosts[t->a].timer_ns, T_ENGINE, t->a, 0, 0, w->hosts[t->a].timer_ns);
+			timer_add(w, w->hosts[t->a].timer_ns, T_ENGINE, t->a, 0, 0,
+				  w->hosts[t->a].timer_ns);
 			break;
 		}
 		w->hosts[t->a].timer_ns = 0;
@@ -1351,26 +1398,35 @@ void sim_report(const struct sim_world *w, FILE *out)
 	struct mrc_conn_info info;
 
 	mrc_conn_info(w->hosts[0].conn, &info);
-	fprintf(out, "%.3f ms virtual, %llu events, %llu frames, %llu ghosts, %llu copies, %llu duplicates\n",
-		(double)w->now_ns / MRC_MS, (unsigned long long)w->events, (unsigned long long)w->frames,
-		(unsigned long long)w->ghosts, (unsigned long long)w->copies,
-		(unsigned long long)info.duplicates);
+	fprintf(out,
+		"%.3f ms virtual, %llu events, %llu frames, %llu ghosts, %llu copies, %llu "
+		"duplicates\n",
+		(double)w->now_ns / MRC_MS, (unsigned long long)w->events,
+		(unsigned long long)w->frames, (unsigned long long)w->ghosts,
+		(unsigned long long)w->copies, (unsigned long long)info.duplicates);
 	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
 		for (uint8_t p = 0; p < w->o.rails; p++) {
 			struct mrc_path_info pi;
 
 			mrc_conn_path_info(w->hosts[h].conn, p, &pi);
-			fprintf(out, "  host %u path %u: %-11s epoch %u, suspected %llu (%llu false), resent %llu\n", h, p,
-				mrc_path_state_name(pi.state), pi.epoch, (unsigned long long)pi.suspicions,
-				(unsigned long long)pi.suspicions_false, (unsigned long long)pi.frames_resent);
+			fprintf(out,
+				"  host %u path %u: %-11s epoch %u, suspected %llu (%llu false), "
+				"resent %llu\n",
+				h, p, mrc_path_state_name(pi.state), pi.epoch,
+				(unsigned long long)pi.suspicions,
+				(unsigned long long)pi.suspicions_false,
+				(unsigned long long)pi.frames_resent);
 		}
 		for (uint32_t c = 0; c < w->o.channels; c++) {
 			const struct chan_end *ce = &w->chans[c].ends[h];
 
-			fprintf(out, "  host %u channel %u: sent %llu answered %llu delivered %llu%s%s%s\n", h, c,
-				(unsigned long long)ce->send_next, (unsigned long long)ce->answered,
-				(unsigned long long)ce->delivered, ce->is_connected ? " connected" : "",
-				ce->is_down ? " down" : "", ce->is_freed ? " freed" : "");
+			fprintf(out,
+				"  host %u channel %u: sent %llu answered %llu delivered "
+				"%llu%s%s%s\n",
+				h, c, (unsigned long long)ce->send_next,
+				(unsigned long long)ce->answered, (unsigned long long)ce->delivered,
+				ce->is_connected ? " connected" : "", ce->is_down ? " down" : "",
+				ce->is_freed ? " freed" : "");
 		}
 	}
 }

@@ -34,13 +34,13 @@ struct sim_options {
 	uint32_t messages; /* per channel and direction */
 	uint32_t len_max;
 	uint64_t delay_ns;
-	uint64_t rate;     /* bytes per second of a rail */
+	uint64_t rate; /* bytes per second of a rail */
 	uint32_t window;
 	uint64_t ring_bytes;
 	uint64_t arena_bytes;
 	uint32_t reject_permille;
-	uint64_t think_ns; /* longest time a client keeps a message */
-	uint32_t faults;   /* how many */
+	uint64_t think_ns;    /* longest time a client keeps a message */
+	uint32_t faults;      /* how many */
 	uint32_t fault_kinds; /* bit set of enum sim_fault */
 	bool is_traced;
 };
