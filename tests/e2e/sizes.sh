@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
-landing_mib=96
+landing_mib=144 # a message may take half of it
 E2E_YAML="clients: {landing-arena: ${landing_mib}MiB, send-arena: 224MiB}
 limits: {eager-max: 32KiB}"
 e2e_hosts 4

@@ -6,7 +6,7 @@
 command -v valgrind >/dev/null || lab_skip "valgrind is not installed"
 [ -z "${E2E_SANITIZED:-}" ] || lab_skip "valgrind and sanitizers do not go together; the plain build runs this"
 LAB_SLOWNESS=10
-wrap="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect,possible \
+wrap="valgrind --quiet --suppressions=$LAB_TOP/tests/e2e/valgrind.supp --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect,possible \
 	--errors-for-leak-kinds=definite,indirect,possible --child-silent-after-fork=yes"
 LAB_WRAP=$wrap LAB_PERF_WRAP=$wrap
 E2E_RATE=20mbit

@@ -262,7 +262,7 @@ lab_on_exit() {
 	trap - EXIT
 	set +e
 	[ -n "$LAB_DIR" ] && [ -d "$LAB_DIR" ] || exit "$status"
-	if [ "$status" = 0 ] || [ "$status" = 77 ]; then
+	if [ -z "${LAB_KEEP:-}" ] && { [ "$status" = 0 ] || [ "$status" = 77 ]; }; then
 		lab_down
 		exit "$status"
 	fi
@@ -311,6 +311,14 @@ lab_ended() { ! lab_alive "$1"; }
 lab_kill() {
 	local pid signal=${2:-KILL}
 	pid=$(lab_pid "$1")
+	# The shell says of each job that a signal has ended it; here that is no news.
+	if [ "$signal" = KILL ]; then
+		{
+			kill -KILL "$pid" || :
+			wait "$pid" || :
+		} 2>/dev/null
+		return
+	fi
 	kill "-$signal" "$pid" 2>/dev/null || :
 	case $signal in STOP | CONT) return ;; esac
 	lab_wait_for "$1 to end after SIG$signal" 20 lab_ended "$1"
