@@ -175,6 +175,23 @@ static void breach_by_too_many_of_anything_is_noticed(void **state)
 	fake_unmake(f);
 }
 
+/* The table's slot is used again at once; the old answer must not be taken for the new send's. */
+static void breach_by_an_old_answer_is_told_from_the_next_sends(void **state)
+{
+	struct fake *f = *state;
+	struct mrc_channel *channel = fake_channel(f, f->client, 1);
+	struct mrc_sqe sqe;
+
+	assert_int_equal(mrc_send(channel, NULL, 0, MRC_LEVEL_PLACED, 0, 0), 0);
+	sqe = fake_expect(f, MRC_SQE_SEND);
+	fake_post(f, fake_sent(&sqe, 0, MRC_STATUS_OK, MRC_LEVEL_PLACED));
+	fake_event(f->client, MRC_EVENT_SENT);
+	assert_int_equal(mrc_send(channel, NULL, 0, MRC_LEVEL_PLACED, 0, 0), 0);
+	fake_post(f, fake_sent(&sqe, 0, MRC_STATUS_OK, MRC_LEVEL_PLACED));
+	assert_int_equal(fake_event(f->client, MRC_EVENT_SENT).status, MRC_STATUS_DETACHED);
+	assert_non_null(strstr(mrc_last_error(f->client), "no send of ours"));
+}
+
 /* Whatever bytes are in the ring: no crash, and an end. */
 static void breach_by_random_entries_never_crashes(void **state)
 {
@@ -328,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FRESH(breach_ends_the_attachment_with_a_reason),
 		FRESH(breach_by_too_many_of_anything_is_noticed),
+		ATTACHED(breach_by_an_old_answer_is_told_from_the_next_sends),
 		FRESH(breach_by_random_entries_never_crashes),
 		ATTACHED(death_answers_everything_once_after_what_was_delivered),
 		ATTACHED(death_is_found_by_a_program_that_only_polls),

@@ -30,7 +30,13 @@
  * and counts, copies an entry once, and checks the copy. The completion ring
  * cannot overflow: the daemon grants message credit only for entries it has.
  *
- * Memory is named by offset into an arena, never by pointer.
+ * Ends. After REFUSE, CLOSED, or a CONNECTED that failed, no entry names the
+ * channel again; only a REFUSE and a CLOSED may cross on the way. A message
+ * that was received stays the client's, and RELEASE is due, after CLOSED too;
+ * until then the daemon does not use the channel's id again.
+ *
+ * Memory is named by offset into an arena, never by pointer. The client takes
+ * no memory that is not sealed against shrinking (F_SEAL_SHRINK).
  */
 #ifndef MRC_RING_ABI_H
 #define MRC_RING_ABI_H
