@@ -23,18 +23,18 @@
 #include "mrcd_log.h"
 #include "mrcd_worker.h"
 
-#define MRCD_CONF_FILE	  "/etc/mrcd/mrcd.yaml"
-#define MRCD_EXIT_USAGE	  2
+#define MRCD_CONF_FILE    "/etc/mrcd/mrcd.yaml"
+#define MRCD_EXIT_USAGE   2
 #define MRCD_STATUS_BYTES 160
 
 /* The whole. Owned by main(). */
 struct mrcd {
-	struct mrcd_conf *conf;			 /* ours; the one in force */
-	struct mrcd_worker *worker;		 /* ours */
-	int lock_fd;				 /* ours; held as long as we run */
+	struct mrcd_conf *conf;                  /* ours; the one in force */
+	struct mrcd_worker *worker;              /* ours */
+	int lock_fd;                             /* ours; held as long as we run */
 	struct event *sigterm, *sigint, *sighup; /* ours */
-	struct event *status_timer;		 /* ours; NULL: nobody wants to be told */
-	struct event *watchdog_timer;		 /* ours; NULL: no watchdog */
+	struct event *status_timer;              /* ours; NULL: nobody wants to be told */
+	struct event *watchdog_timer;            /* ours; NULL: no watchdog */
 	struct timeval watchdog_interval;
 	char status[MRCD_STATUS_BYTES]; /* last told to the service manager */
 };

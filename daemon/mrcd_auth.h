@@ -20,7 +20,8 @@ void mrcd_auth_random(void *out, size_t len_bytes);
 int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 		    const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
 		    const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
-		    const uint8_t auth_body[MRC_AUTH_BODY_BYTES], uint8_t mac_out[MRC_HELLO_MAC_BYTES]);
+		    const uint8_t auth_body[MRC_AUTH_BODY_BYTES],
+		    uint8_t mac_out[MRC_HELLO_MAC_BYTES]);
 
 /* Does `mac` prove any of these keys? Constant time. *key_index_out: which. */
 bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_auth_role role,

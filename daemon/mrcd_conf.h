@@ -19,10 +19,10 @@
 
 #include "mrc_conn.h"
 
-#define MRCD_RAILS_MAX    16U
-#define MRCD_PEERS_MAX    4096U
-#define MRCD_SERVICES_MAX 1024U
-#define MRCD_KEYS_MAX     2U
+#define MRCD_RAILS_MAX     16U
+#define MRCD_PEERS_MAX     4096U
+#define MRCD_SERVICES_MAX  1024U
+#define MRCD_KEYS_MAX      2U
 #define MRCD_KEY_BYTES_MIN 16U
 #define MRCD_KEY_BYTES_MAX 256U
 
@@ -36,11 +36,11 @@ enum mrcd_rail_type { MRCD_RAIL_TCP, MRCD_RAIL_VERBS, MRCD_RAIL_AUTO };
 struct mrcd_conf_rail {
 	char name[MRC_NAME_MAX + 1];
 	enum mrcd_rail_type type;
-	char interface[16];       /* "" when only an address is given */
-	char address[64];         /* numeric IPv4 or IPv6; "" : the interface's first */
-	uint16_t port;            /* to listen on; default listen-port */
+	char interface[16];        /* "" when only an address is given */
+	char address[64];          /* numeric IPv4 or IPv6; "" : the interface's first */
+	uint16_t port;             /* to listen on; default listen-port */
 	uint64_t speed_bits_per_s; /* nominal; 0: ask the interface */
-	bool is_drained;          /* starts drained */
+	bool is_drained;           /* starts drained */
 };
 
 struct mrcd_conf_path {
@@ -61,20 +61,20 @@ struct mrcd_conf_service {
 	char name[MRC_NAME_MAX + 1]; /* "*" : any not named otherwise */
 	uid_t *users;                /* may listen and connect; owned */
 	uint32_t user_count;
-	gid_t *groups;               /* owned */
+	gid_t *groups; /* owned */
 	uint32_t group_count;
-	bool is_open;                /* neither users nor groups given: everybody */
+	bool is_open; /* neither users nor groups given: everybody */
 };
 
 struct mrcd_conf_client_limits {
-	uint32_t clients_max;           /* 256 */
-	uint32_t channels_max;          /* of one client: 256 */
-	uint32_t listeners_max;         /* of one client: 64 */
-	uint32_t sends_max;             /* outstanding, of one client: 8192 */
-	uint32_t window_messages;       /* of one channel, power of two: 128 */
-	uint64_t landing_ring_bytes;    /* of one channel: 1 MiB; at least twice eager-max */
-	uint64_t send_arena_bytes;      /* default and bound per client: 256 MiB */
-	uint64_t landing_arena_bytes;   /* 256 MiB */
+	uint32_t clients_max;         /* 256 */
+	uint32_t channels_max;        /* of one client: 256 */
+	uint32_t listeners_max;       /* of one client: 64 */
+	uint32_t sends_max;           /* outstanding, of one client: 8192 */
+	uint32_t window_messages;     /* of one channel, power of two: 128 */
+	uint64_t landing_ring_bytes;  /* of one channel: 1 MiB; at least twice eager-max */
+	uint64_t send_arena_bytes;    /* default and bound per client: 256 MiB */
+	uint64_t landing_arena_bytes; /* 256 MiB */
 };
 
 struct mrcd_conf {
@@ -82,19 +82,19 @@ struct mrcd_conf {
 	char runtime_dir[108 - 16];
 	uint16_t listen_port;
 	uint32_t worker_count;
-	int log_level;                  /* syslog numbers */
-	uint64_t handshake_timeout_ns;  /* 2 s */
-	uint32_t handshakes_max;        /* pending inbound per rail: 64 */
-	uint64_t spin_ns;               /* poll before sleeping: 50 us */
+	int log_level;                 /* syslog numbers */
+	uint64_t handshake_timeout_ns; /* 2 s */
+	uint32_t handshakes_max;       /* pending inbound per rail: 64 */
+	uint64_t spin_ns;              /* poll before sleeping: 50 us */
 	struct mrcd_conf_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;
-	struct mrcd_conf_peer *peers;   /* owned; peer_count */
+	struct mrcd_conf_peer *peers; /* owned; peer_count */
 	uint32_t peer_count;
 	struct mrcd_conf_service *services; /* owned */
 	uint32_t service_count;
 	struct mrcd_conf_client_limits clients;
-	struct mrc_limits limits;       /* the engine's */
-	char file[512];                 /* where it was read from */
+	struct mrc_limits limits; /* the engine's */
+	char file[512];           /* where it was read from */
 };
 
 /* Receives one finished error line, without newline. */

@@ -24,8 +24,8 @@
 
 #define MRCD_CONTROL_LINE_BYTES_MAX  4096U /* of a command, newline included */
 #define MRCD_CONTROL_CONNECTIONS_MAX 32U
-#define MRCD_CONTROL_WRITE_S	     5	 /* an answer not read for so long: dropped */
-#define MRCD_CONTROL_IDLE_S	     300 /* nothing asked for so long: dropped */
+#define MRCD_CONTROL_WRITE_S         5   /* an answer not read for so long: dropped */
+#define MRCD_CONTROL_IDLE_S          300 /* nothing asked for so long: dropped */
 
 struct mrcd_control;
 

@@ -21,7 +21,7 @@
 static atomic_int log_level_max = LOG_INFO;
 static atomic_bool log_is_journal;
 
-static const char *const level_names[] = {"emergency", "alert",	 "critical", "error",
+static const char *const level_names[] = {"emergency", "alert",  "critical", "error",
 					  "warning",   "notice", "info",     "debug"};
 
 /* systemd says which stream is the journal's; a redirection in between makes it untrue. */

@@ -36,7 +36,10 @@ struct mrcd_log_limit {
 	uint32_t said;
 	uint64_t suppressed;
 };
-#define MRCD_LOG_LIMIT_INIT(interval, count) {.interval_ns = (interval), .burst = (count)}
+#define MRCD_LOG_LIMIT_INIT(interval, count)                \
+	{                                                   \
+		.interval_ns = (interval), .burst = (count) \
+	}
 /* True when the line may be written; *suppressed_out is how many were not since the last one. */
 bool mrcd_log_allowed(struct mrcd_log_limit *limit, uint64_t now_ns, uint64_t *suppressed_out);
 

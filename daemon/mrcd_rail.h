@@ -80,23 +80,23 @@ struct mrcd_rail {
 	const struct mrcd_conf_rail *conf; /* the configuration's; outlives the rail */
 	struct mrcd_worker *worker;        /* the owner */
 	uint32_t index;
-	unsigned ifindex;                  /* 0: unknown now */
-	bool is_carrier_up;                /* by the last event or question */
-	bool is_draining;                  /* mrcctl drain */
-	void *kind_data;                   /* the kind's own */
+	unsigned ifindex;   /* 0: unknown now */
+	bool is_carrier_up; /* by the last event or question */
+	bool is_draining;   /* mrcctl drain */
+	void *kind_data;    /* the kind's own */
 	/* Counters, for mrcctl and metrics; never reset. */
 	uint64_t frames_sent, frames_received;
 	uint64_t bytes_sent, bytes_received; /* payload */
 	uint64_t carrier_losses;
-	uint64_t strangers;                  /* connections refused before or in the handshake */
+	uint64_t strangers; /* connections refused before or in the handshake */
 };
 
 /* What every kind's link begins with. Owned by the kind. */
 struct mrcd_link {
-	struct mrcd_rail *rail;  /* outlives the link */
-	struct mrcd_peer *peer;  /* outlives the link */
+	struct mrcd_rail *rail; /* outlives the link */
+	struct mrcd_peer *peer; /* outlives the link */
 	uint8_t path_index;
-	bool is_dirty;           /* the peer's: has frames to flush this turn */
+	bool is_dirty; /* the peer's: has frames to flush this turn */
 	uint32_t conn_epoch;
 	uint32_t path_epoch;
 };
@@ -110,12 +110,14 @@ struct mrcd_link {
  * ("unknown host", ...), a static string.
  */
 struct mrcd_peer *mrcd_peer_match(struct mrcd_rail *rail, const struct mrc_hello *hello,
-				  const char *source, uint8_t *path_index_out, const char **why_out);
+				  const char *source, uint8_t *path_index_out,
+				  const char **why_out);
 
 /* The conn, for mrc_conn_hello() and mrc_conn_join(). */
 struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer);
 /* The address and port this path connects to ("10.0.0.2", 7471). */
-const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index, uint16_t *port_out);
+const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index,
+				   uint16_t *port_out);
 const char *mrcd_peer_name(const struct mrcd_peer *peer);
 /* The shared keys valid with this peer; the first one is used to prove, all are accepted. */
 const struct mrcd_key *mrcd_peer_keys(const struct mrcd_peer *peer, uint32_t *count_out);
@@ -158,7 +160,8 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up);
 /* ---- memory of clients, for rails; implemented in mrcd_client.c ---- */
 
 /* The bytes a FRAG is sent from: NULL when that client has gone (send zeros). */
-const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie, uint64_t addr, uint64_t len);
+const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie, uint64_t addr,
+			     uint64_t len);
 /* The bytes a place names: NULL for scratch or when that client has gone. */
 void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len);
 

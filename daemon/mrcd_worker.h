@@ -22,27 +22,27 @@
 #include "mrcd_rail.h"
 
 struct mrcd_client_side; /* mrcd_client.h */
-struct mrcd_carrier;	 /* mrcd_carrier.h */
-struct mrcd_control;	 /* mrcd_control.h */
+struct mrcd_carrier;     /* mrcd_carrier.h */
+struct mrcd_control;     /* mrcd_control.h */
 
 struct mrcd_worker {
 	struct event_base *base;      /* ours */
 	const struct mrcd_conf *conf; /* the daemon's; outlives the worker */
-	uint64_t boot_id;	      /* of this run of state */
+	uint64_t boot_id;             /* of this run of state */
 	uint64_t now_ns;
 	uint64_t start_ns; /* when mrcd_worker_new() was called */
 	struct mrcd_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;
-	uint32_t rails_open;	    /* the first so many are open */
+	uint32_t rails_open;        /* the first so many are open */
 	struct mrcd_rail loop_rail; /* joins this host's own clients; see mrcd_rail_loop.c */
 	bool is_loop_open;
 	struct mrcd_peer **peers; /* ours; conf->peer_count of them, in its order */
 	uint32_t peer_count;
-	struct mrcd_peer *loop_ends[2];	  /* the two ends of the conn with ourselves */
+	struct mrcd_peer *loop_ends[2];   /* the two ends of the conn with ourselves */
 	struct mrcd_client_side *clients; /* ours */
-	struct mrcd_carrier *carrier;	  /* ours */
-	struct mrcd_control *control;	  /* ours */
-	uint64_t strangers;		  /* handshakes refused, all rails */
+	struct mrcd_carrier *carrier;     /* ours */
+	struct mrcd_control *control;     /* ours */
+	uint64_t strangers;               /* handshakes refused, all rails */
 };
 
 /* CLOCK_MONOTONIC, read afresh and remembered in worker->now_ns. */

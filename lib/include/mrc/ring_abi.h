@@ -47,58 +47,58 @@
 extern "C" {
 #endif
 
-#define MRC_ABI_MAGIC   0x4943524dU /* "MRCI", little-endian */
-#define MRC_ABI_VERSION 1U
+#define MRC_ABI_MAGIC        0x4943524dU /* "MRCI", little-endian */
+#define MRC_ABI_VERSION      1U
 
-#define MRC_NAME_LEN_MAX     63U /* a host or service name, without its 0 */
+#define MRC_NAME_LEN_MAX     63U  /* a host or service name, without its 0 */
 #define MRC_ABI_TARGET_BYTES 136U /* "host/service", 0-terminated */
 #define MRC_ABI_TEXT_BYTES   120U
 #define MRC_RING_PAGE_BYTES  4096U
 
 /* Client to daemon, first packet. */
 struct mrc_abi_attach {
-	uint32_t magic;               /* MRC_ABI_MAGIC */
-	uint32_t version_min;         /* oldest ABI the client speaks */
-	uint32_t version_max;         /* newest ABI the client speaks */
-	uint32_t reserved;            /* 0 */
-	uint64_t send_arena_bytes;    /* wanted; 0: the daemon's default */
-	uint64_t landing_arena_bytes; /* wanted; 0: the daemon's default */
+	uint32_t magic;                  /* MRC_ABI_MAGIC */
+	uint32_t version_min;            /* oldest ABI the client speaks */
+	uint32_t version_max;            /* newest ABI the client speaks */
+	uint32_t reserved;               /* 0 */
+	uint64_t send_arena_bytes;       /* wanted; 0: the daemon's default */
+	uint64_t landing_arena_bytes;    /* wanted; 0: the daemon's default */
 	char name[MRC_NAME_LEN_MAX + 1]; /* shown by mrcctl; may be empty */
 };
 
 /* Descriptors that ride with a successful welcome, in this order. */
 enum mrc_abi_fd {
-	MRC_ABI_FD_RINGS,          /* memfd, read-write */
-	MRC_ABI_FD_SEND_ARENA,     /* memfd, read-write */
-	MRC_ABI_FD_LANDING_ARENA,  /* memfd, read-only */
-	MRC_ABI_FD_DAEMON_BELL,    /* eventfd: the client rings it */
-	MRC_ABI_FD_CLIENT_BELL,    /* pipe: the daemon writes 8 bytes to ring, read 8 to silence */
+	MRC_ABI_FD_RINGS,         /* memfd, read-write */
+	MRC_ABI_FD_SEND_ARENA,    /* memfd, read-write */
+	MRC_ABI_FD_LANDING_ARENA, /* memfd, read-only */
+	MRC_ABI_FD_DAEMON_BELL,   /* eventfd: the client rings it */
+	MRC_ABI_FD_CLIENT_BELL,   /* pipe: the daemon writes 8 bytes to ring, read 8 to silence */
 	MRC_ABI_FD_COUNT,
 };
 
 /* Daemon to client, the only packet it sends on the socket. */
 struct mrc_abi_welcome {
 	uint32_t magic;
-	uint32_t version;  /* the ABI both will speak */
-	int32_t status;    /* 0, or a negative errno; then only `text` counts */
+	uint32_t version; /* the ABI both will speak */
+	int32_t status;   /* 0, or a negative errno; then only `text` counts */
 	uint32_t reserved;
-	uint64_t generation;          /* of this daemon's state; differs after a restart */
+	uint64_t generation; /* of this daemon's state; differs after a restart */
 	uint64_t send_arena_bytes;
 	uint64_t landing_arena_bytes;
-	uint64_t ring_bytes;          /* size of the ring memfd */
-	uint64_t message_bytes_max;   /* largest message this client can send */
-	uint32_t sq_entry_count;      /* power of two */
-	uint32_t cq_entry_count;      /* power of two */
-	uint32_t channels_max;        /* of this client */
-	uint32_t sends_max;           /* outstanding sends of this client, all channels */
+	uint64_t ring_bytes;             /* size of the ring memfd */
+	uint64_t message_bytes_max;      /* largest message this client can send */
+	uint32_t sq_entry_count;         /* power of two */
+	uint32_t cq_entry_count;         /* power of two */
+	uint32_t channels_max;           /* of this client */
+	uint32_t sends_max;              /* outstanding sends of this client, all channels */
 	char host[MRC_NAME_LEN_MAX + 1]; /* this daemon's name */
 	char text[MRC_ABI_TEXT_BYTES];   /* why not, for people */
 };
 
 /* Client to daemon on the socket: operations that carry a name. */
 enum mrc_abi_request_op {
-	MRC_ABI_REQ_LISTEN = 1,   /* target is the service; answer: MRC_CQE_LISTENING */
-	MRC_ABI_REQ_CONNECT = 2,  /* target is "host/service"; answer: MRC_CQE_CONNECTED */
+	MRC_ABI_REQ_LISTEN = 1,  /* target is the service; answer: MRC_CQE_LISTENING */
+	MRC_ABI_REQ_CONNECT = 2, /* target is "host/service"; answer: MRC_CQE_CONNECTED */
 };
 
 #define MRC_ABI_CHANNEL_UNORDERED 1U /* deliver messages as soon as they are whole */
@@ -124,8 +124,8 @@ enum mrc_sqe_op {
 };
 
 struct mrc_sqe {
-	uint8_t op;    /* enum mrc_sqe_op */
-	uint8_t level; /* enum mrc_level; SEND only */
+	uint8_t op;     /* enum mrc_sqe_op */
+	uint8_t level;  /* enum mrc_level; SEND only */
 	uint16_t flags; /* 0 */
 	uint32_t channel;
 	uint64_t user_data;
