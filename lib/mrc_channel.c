@@ -329,11 +329,8 @@ MRC_API int mrc_close_wait(struct mrc_channel *channel, int64_t timeout_ns, int 
 	channel->is_unread = true;
 	mrc_channel_reject_inbox(channel);
 	while (channel->state != MRC_CHANNEL_CLOSED) {
-		if (mrc_client_take_in(client) > 0)
-			continue;
-		r = mrc_client_block(client, deadline_ns);
-		if (r <= 0) {
-			r = r == 0 ? -ETIMEDOUT : r;
+		r = mrc_client_await(client, deadline_ns);
+		if (r < 0) {
 			mrc_client_settle(client);
 			return r;
 		}

@@ -249,17 +249,26 @@ int mrc_client_block(struct mrc_client *client, uint64_t deadline_ns)
 	return 1; /* a deadline that has passed is found on the next turn, after a last look */
 }
 
+int mrc_client_await(struct mrc_client *client, uint64_t deadline_ns)
+{
+	int r;
+
+	if (mrc_client_take_in(client) > 0)
+		return 0;
+	r = mrc_client_block(client, deadline_ns);
+	if (r > 0)
+		return 0;
+	return r == 0 ? -ETIMEDOUT : r;
+}
+
 int mrc_client_wait_parked(struct mrc_client *client, const struct mrc_parked *parked,
 			   uint64_t deadline_ns)
 {
 	while (!mrc_list_is_linked(&parked->node)) {
-		int r;
+		int r = mrc_client_await(client, deadline_ns);
 
-		if (mrc_client_take_in(client) > 0)
-			continue;
-		r = mrc_client_block(client, deadline_ns);
-		if (r <= 0)
-			return r == 0 ? -ETIMEDOUT : r;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

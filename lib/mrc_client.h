@@ -188,6 +188,12 @@ uint64_t mrc_client_deadline_ns(int64_t timeout_ns);
  */
 int mrc_client_block(struct mrc_client *client, uint64_t deadline_ns);
 
+/*
+ * One turn of a blocking call that has not found what it waits for: take in
+ * what is there, or else wait. 0: look again; -ETIMEDOUT, -EINTR, -ECONNRESET.
+ */
+int mrc_client_await(struct mrc_client *client, uint64_t deadline_ns);
+
 /* For a blocking call: take in until this event is parked. 0, -ETIMEDOUT, -EINTR, -ECONNRESET. */
 int mrc_client_wait_parked(struct mrc_client *client, const struct mrc_parked *parked,
 			   uint64_t deadline_ns);

@@ -180,13 +180,9 @@ MRC_API int mrc_accept(struct mrc_listener *listener, int64_t timeout_ns,
 			break;
 		}
 		accept_waiting(listener);
-		if (mrc_client_take_in(client) > 0)
-			continue;
-		r = mrc_client_block(client, deadline_ns);
-		if (r <= 0) {
-			r = r == 0 ? -ETIMEDOUT : r;
+		r = mrc_client_await(client, deadline_ns);
+		if (r < 0)
 			break;
-		}
 	}
 	mrc_client_settle(client);
 	return r;

@@ -92,13 +92,9 @@ MRC_API int mrc_recv(struct mrc_channel *channel, int64_t timeout_ns, struct mrc
 			r = client->is_gone ? -ECONNRESET : -EPIPE;
 			break;
 		}
-		if (mrc_client_take_in(client) > 0)
-			continue;
-		r = mrc_client_block(client, deadline_ns);
-		if (r <= 0) {
-			r = r == 0 ? -ETIMEDOUT : r;
+		r = mrc_client_await(client, deadline_ns);
+		if (r < 0)
 			break;
-		}
 	}
 	mrc_client_settle(client);
 	return r;

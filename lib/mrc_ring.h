@@ -10,7 +10,7 @@
  * Units:     positions are free-running 32-bit counters of entries.
  * Ownership: the memory is lent until the ring is no longer used.
  * Threads:   one caller at a time; the daemon is the other side.
- * I/O:       mrc_ring_bell() writes to an eventfd.
+ * I/O:       mrc_ring_bell() writes to a bell: an eventfd, or a pipe on the client's side.
  */
 #ifndef MRC_RING_H
 #define MRC_RING_H
@@ -77,7 +77,7 @@ void mrc_ring_disarm(struct mrc_ring *ring);
 /* enum mrc_ring_state, as the daemon says. */
 uint32_t mrc_ring_state(const struct mrc_ring *ring);
 
-/* Ring or read an eventfd that does not block. */
+/* Ring or silence a bell (eventfd or pipe) that does not block. */
 void mrc_ring_bell(int fd);
 void mrc_ring_bell_read(int fd);
 

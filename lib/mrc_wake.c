@@ -122,7 +122,7 @@ enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring
 	enum mrc_wake_reason reason = MRC_WAKE_BELL;
 	int count;
 
-	/* A bell that rings although we saw its entry already stays in the eventfd; it ends the
+	/* A bell that rings although we saw its entry already stays in the pipe; it ends the
 	 * next sleep early, once. */
 	if (mrc_ring_arm(ring)) {
 		count = ppoll(fds, MRC_ARRAY_LEN(fds), deadline_ns == UINT64_MAX ? NULL : &ts,

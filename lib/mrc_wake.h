@@ -2,7 +2,7 @@
 /*
  * mrc_wake - how a client sleeps, and its one pollable descriptor
  *
- * Three things wake a client: the bell (an eventfd the daemon rings while
+ * Three things wake a client: the bell (a pipe the daemon rings while
  * client_sleeping is set), the end of the socket (the daemon has gone), and the
  * kick (an eventfd of our own, for what the library already holds).
  *
