@@ -324,7 +324,7 @@ MRC_API int mrc_attach(const struct mrc_attach_options *options, struct mrc_clie
 {
 	struct mrc_abi_welcome welcome;
 	struct mrc_client *client;
-	int fds[MRC_ABI_FD_COUNT];
+	int fds[MRC_ABI_FD_COUNT] = {-1, -1, -1, -1, -1};
 	int fd_count = 0;
 	int bell_fd;
 	int r;

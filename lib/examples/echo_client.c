@@ -16,7 +16,7 @@
 static int echo(struct mrc_client *client, struct mrc_channel *channel, const char *text)
 {
 	size_t len = strlen(text);
-	struct mrc_event sent;
+	struct mrc_event sent = {0};
 	struct mrc_msg *msg;
 	void *buf;
 	int r;

@@ -15,10 +15,11 @@
 
 #include <mrc/client.h>
 
-#define EVENTS_MAX 32
+#define EVENTS_MAX  32
+#define WAITING_MAX 4096
 
 /* Messages not yet answered, of all channels, oldest first. Enough for this example's clients. */
-static struct mrc_msg *waiting[4096];
+static struct mrc_msg *waiting[WAITING_MAX];
 static size_t waiting_count;
 
 /* 0: under way, or its channel has ended. -EAGAIN, -ENOMEM: try again later. */
@@ -86,7 +87,7 @@ static int handle(struct mrc_client *client, const struct mrc_event *event)
 			mrc_channel_free(event->channel);
 		return 0;
 	case MRC_EVENT_RECEIVED:
-		if (waiting_count < sizeof(waiting) / sizeof(waiting[0])) {
+		if (waiting_count < WAITING_MAX) {
 			waiting[waiting_count++] = event->msg;
 		} else {
 			mrc_msg_reject(event->msg, 3);
