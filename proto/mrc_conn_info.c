@@ -2,6 +2,8 @@
 /* mrc_conn_info - looking in, for mrcctl, metrics and tests */
 #include "mrc_conn_impl.h"
 
+#define DEGRADED_HOLD_NS (2 * MRC_S) /* how long after it was kept full its rate is judged */
+
 void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 {
 	*info_out = (struct mrc_conn_info){
@@ -26,7 +28,8 @@ static bool is_degraded(const struct mrc_conn *conn, const struct mrc_path *path
 {
 	uint64_t best = 0;
 
-	if (path->state != MRC_PATH_GOOD || path->rate.best == 0)
+	if (path->state != MRC_PATH_GOOD || path->rate.best == 0 || path->full_ns == 0 ||
+	    conn->now_ns - path->full_ns > DEGRADED_HOLD_NS)
 		return false;
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		if (conn->paths[i].state == MRC_PATH_GOOD)

@@ -5,7 +5,7 @@
 #define PROBE_TIMEOUT_NS_MIN (20 * MRC_MS)
 #define FLOOR_HOLD_NS        (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
 #define IDLE_NS              MRC_S       /* no message under way so long: probe less often */
-#define IDLE_PROBE_FACTOR    10U
+#define IDLE_PROBE_FACTOR    25U
 
 static uint64_t jittered(struct mrc_conn *conn, uint64_t span_ns)
 {
@@ -246,7 +246,8 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	if (count <= path->acked)
 		return 0;
 	while ((record = mrc_path_pop(path, count))) {
-		bytes += record->len;
+		if (record->kind == MRC_REC_FRAG) /* a probe's padding says little of the rate under load */
+			bytes += record->len;
 		if (record->is_eliciting)
 			newest = *record;
 		record_acked(conn, record);

@@ -90,6 +90,8 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 	path->posted++;
 	path->bytes_in_flight += bytes;
 	record->is_app_limited = path->bytes_in_flight + bytes < path->window_bytes;
+	if (!record->is_app_limited)
+		path->full_ns = now_ns;
 	path->frames_sent++;
 	path->bytes_sent += bytes;
 	if (is_eliciting) {
