@@ -416,8 +416,10 @@ static int take(const char *service, bool is_deaf)
 		submit(&r, &accept);
 		puts("accepted");
 		fflush(stdout);
-		while (is_deaf)
-			pause();
+		if (is_deaf) {
+			for (;;)
+				pause();
+		}
 	}
 }
 
