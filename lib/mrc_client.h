@@ -102,6 +102,7 @@ struct mrc_channel {
 	uint64_t number_next;       /* ordered: the least number a message may have now */
 	uint32_t sends_outstanding; /* answers the program has not taken */
 	uint32_t sends_unanswered;  /* answers the daemon has not given */
+	bool is_end_held;           /* CLOSED came while sends were on their way to the daemon */
 	uint32_t id;
 	uint32_t refuse_code;
 	uint32_t code; /* of CONNECTED, then of CLOSED */

@@ -191,6 +191,10 @@ static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
 	}
 	op->channel->sends_unanswered--;
 	mrc_client_park(client, &op->parked, MRC_EVENT_SENT);
+	if (op->channel->is_end_held && op->channel->sends_unanswered == 0) {
+		op->channel->is_end_held = false;
+		mrc_client_park(client, &op->channel->parked_end, MRC_EVENT_CLOSED);
+	}
 }
 
 /* The channel an arrival or a gap is for; NULL after a breach. */
@@ -275,9 +279,8 @@ static void take_closed(struct mrc_client *client, const struct mrc_cqe *cqe)
 	/* One we have refused may have ended by itself while our REFUSE was on its way. */
 	if (!channel)
 		return;
-	if (cqe->status > 0 || channel->sends_unanswered > 0) {
-		breach(client, "channel %u closed with %u sends unanswered, status %d",
-		       cqe->channel, channel->sends_unanswered, cqe->status);
+	if (cqe->status > 0) {
+		breach(client, "channel %u closed with status %d", cqe->channel, cqe->status);
 		return;
 	}
 	state = channel->state;
@@ -291,6 +294,9 @@ static void take_closed(struct mrc_client *client, const struct mrc_cqe *cqe)
 	if (channel->is_freed ||
 	    (state == MRC_CHANNEL_ACCEPTING && mrc_list_is_linked(&channel->in_listener)))
 		mrc_channel_destroy(channel);
+	else if (channel->sends_unanswered > 0)
+		channel->is_end_held =
+			true; /* sends crossed with it in the rings: their answers come first */
 	else
 		mrc_client_park(client, &channel->parked_end, MRC_EVENT_CLOSED);
 }
@@ -349,8 +355,14 @@ static void bury_channel(struct mrc_client *client, struct mrc_channel *channel)
 		mrc_channel_destroy(channel);
 		return;
 	}
-	if (state == MRC_CHANNEL_CLOSED)
+	if (state == MRC_CHANNEL_CLOSED) {
+		if (channel->is_end_held) {
+			channel->is_end_held = false;
+			channel->sends_unanswered = 0;
+			mrc_client_park(client, &channel->parked_end, MRC_EVENT_CLOSED);
+		}
 		return;
+	}
 	channel->state = MRC_CHANNEL_CLOSED;
 	channel->status = MRC_STATUS_DETACHED;
 	channel->code = 0;

@@ -57,7 +57,7 @@ static void echo_waiting(struct mrc_client *client)
 	while (done < waiting_count && echo(client, waiting[done]) == 0)
 		done++;
 	waiting_count -= done;
-	memmove(waiting, waiting + done, waiting_count * sizeof(waiting[0]));
+	memmove(waiting, waiting + done, waiting_count * sizeof(struct mrc_msg *));
 }
 
 /* A channel's messages are freed with it: forget those that wait. */

@@ -222,6 +222,30 @@ static void channel_carries_messages_both_ways(void **state)
 	mrc_channel_free(channel);
 }
 
+/* A SEND may be on its way while the daemon says CLOSED: its answer comes first, then the end. */
+static void send_that_crosses_with_the_end_is_answered_before_it(void **state)
+{
+	struct fake *f = *state;
+	struct mrc_channel *channel = fake_channel(f, f->client, 40);
+	struct mrc_event event;
+	struct mrc_sqe sqe;
+	void *buf;
+
+	assert_int_equal(mrc_buf_alloc(f->client, 64, &buf), 0);
+	assert_int_equal(mrc_send(channel, buf, 64, MRC_LEVEL_PLACED, 0, 77), 0);
+	fake_post(f, (struct mrc_cqe){.type = MRC_CQE_CLOSED, .channel = 40});
+	assert_int_equal(mrc_poll(f->client, &event, 1), 0);
+	assert_int_equal(mrc_send(channel, buf, 64, MRC_LEVEL_PLACED, 0, 78), -EPIPE);
+	sqe = fake_expect(f, MRC_SQE_SEND);
+	fake_post(f, fake_sent(&sqe, 0, MRC_STATUS_CLOSED, MRC_LEVEL_NONE));
+	event = fake_event(f->client, MRC_EVENT_SENT);
+	assert_int_equal(event.user, 77);
+	assert_int_equal(event.status, MRC_STATUS_CLOSED);
+	event = fake_event(f->client, MRC_EVENT_CLOSED);
+	assert_ptr_equal(event.channel, channel);
+	mrc_channel_free(channel);
+}
+
 static void service_takes_and_refuses_channels(void **state)
 {
 	struct fake *f = *state;
@@ -632,6 +656,7 @@ int main(void)
 		ATTACHED(attach_tells_its_name_and_learns_the_hosts),
 		ATTACHED(names_that_are_none_are_refused_before_the_daemon_sees_them),
 		ATTACHED(channel_carries_messages_both_ways),
+		ATTACHED(send_that_crosses_with_the_end_is_answered_before_it),
 		ATTACHED(service_takes_and_refuses_channels),
 		ATTACHED(request_that_failed_says_why_and_leaves_nothing),
 		ATTACHED(send_with_bad_arguments_changes_nothing),
