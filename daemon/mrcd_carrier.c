@@ -184,7 +184,7 @@ static void on_netlink(evutil_socket_t fd, short what, void *context)
 
 	mrcd_worker_now(carrier->worker);
 	for (int i = 0; i < READS_PER_TURN; i++) {
-		struct sockaddr_nl from;
+		struct sockaddr_nl from = {0};
 		socklen_t from_len = sizeof(from);
 		ssize_t n = recvfrom(fd, carrier->message, sizeof(carrier->message), MSG_DONTWAIT,
 				     (struct sockaddr *)&from, &from_len);

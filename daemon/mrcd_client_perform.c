@@ -236,21 +236,26 @@ static void perform_channel(struct mrcd_client_side *side, struct mrcd_peer *pee
 	struct mrcd_client *client;
 	struct mrcd_channel *channel = mrcd_client_side_channel(side, act->channel.cookie, &client);
 
-	if (act->kind == MRC_ACT_CH_INCOMING)
+	if (act->kind == MRC_ACT_CH_INCOMING) {
 		on_incoming(side, peer, &act->channel);
-	else if (channel == NULL && act->kind == MRC_ACT_CH_DOWN)
-		on_incoming_down(side, peer, &act->channel);
-	else if (channel == NULL)
 		return;
-	else if (act->kind == MRC_ACT_CH_FREE)
+	}
+	if (channel == NULL) {
+		if (act->kind == MRC_ACT_CH_DOWN)
+			on_incoming_down(side, peer, &act->channel);
+		return;
+	}
+	if (act->kind == MRC_ACT_CH_FREE) {
 		on_channel_free(client, channel);
-	else if (client->is_dead || channel->state == MRCD_CHANNEL_DOWN)
 		return;
-	else if (act->kind == MRC_ACT_CH_UP)
+	}
+	if (client->is_dead || channel->state == MRCD_CHANNEL_DOWN)
+		return;
+	if (act->kind == MRC_ACT_CH_UP) {
 		on_up(client, channel, &act->channel);
-	else if (act->kind == MRC_ACT_CH_DOWN)
+	} else if (act->kind == MRC_ACT_CH_DOWN) {
 		on_down(client, channel, &act->channel);
-	else if (act->kind == MRC_ACT_CH_ROOM) {
+	} else if (act->kind == MRC_ACT_CH_ROOM) {
 		channel->is_blocked = false;
 		mrcd_channel_feed(client, channel);
 	}

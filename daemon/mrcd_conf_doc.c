@@ -43,8 +43,10 @@ static int text_copy(struct mrcd_conf_doc *doc, const yaml_event_t *event, uint3
 	const char *value = (const char *)event->data.scalar.value;
 	size_t len = event->data.scalar.length;
 
-	if (memchr(value, 0, len))
-		return doc_wrong(doc, line, "text without the character 0", "has a character 0");
+	if (memchr(value, 0, len)) {
+		doc_wrong(doc, line, "text without the character 0", "has a character 0");
+		return -EINVAL;
+	}
 	*text_out = strndup(value, len);
 	return *text_out ? 0 : -ENOMEM;
 }

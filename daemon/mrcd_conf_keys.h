@@ -219,7 +219,7 @@ struct mrcd_conf_key {
 	const char *help;
 };
 
-#define KEY(...) +1
+#define KEY(...) +1 /* NOLINT(bugprone-macro-parentheses): one more term of a sum */
 enum { MRCD_CONF_KEY_COUNT = 0 MRCD_CONF_KEYS(KEY) };
 #undef KEY
 

@@ -94,7 +94,7 @@ void mrcd_log(int level, const char *format, ...)
 	len = begin + (size_t)wanted;
 	if (len > sizeof(line) - 1) {
 		len = sizeof(line) - 1;
-		memcpy(line + len - strlen(cut), cut, strlen(cut));
+		memcpy(line + len - strlen(cut), cut, strlen(cut) + 1);
 	}
 
 	/* A name from outside must not be able to begin a line of its own or to steer a terminal. */

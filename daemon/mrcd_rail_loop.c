@@ -134,6 +134,7 @@ static bool payload_copy(struct mrcd_loop_link *to, const struct mrc_wire_hdr *h
 	bool is_all_placed = true;
 	uint32_t done = 0;
 
+	MRC_ASSERT(payload || !hdr->body_len); /* a frame that was stripped is no fragment */
 	while (done < hdr->body_len) {
 		struct mrc_place place;
 		uint32_t len = mrc_conn_place(conn, hdr, done, &place);

@@ -42,7 +42,7 @@ int mrcd_target_parse(const char *target, size_t size_bytes, char host_out[MRC_N
 		return -EINVAL;
 	memcpy(host_out, host, sizeof(host));
 	memset(service_out, 0, MRC_NAME_MAX + 1);
-	memcpy(service_out, service, strlen(service));
+	memcpy(service_out, service, strlen(service) + 1);
 	return 0;
 }
 

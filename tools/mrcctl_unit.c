@@ -16,7 +16,7 @@ static void mrcctl_unit_format(uint64_t value, uint64_t unit, const char *name, 
 			 rest / (unit / 10 > 0 ? unit / 10 : 1) % 10, name);
 	else
 		snprintf(text, MRCCTL_UNIT_BYTES, "%" PRIu64 ".%02" PRIu64 " %s", whole,
-			 rest * 100 / unit, name);
+			 rest * 100 / unit % 100, name);
 }
 
 const char *mrcctl_unit_bytes(uint64_t bytes, char text[MRCCTL_UNIT_BYTES])
