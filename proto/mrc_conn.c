@@ -479,6 +479,7 @@ void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int out
 		ch->do_down = true;
 	else if (ch->done_count) {
 		/* Nobody is left to be answered. */
+		MRC_ASSERT(ch->out);
 		ch->done_bits = (struct mrc_bits){0};
 		ch->done_count = 0;
 		for (uint64_t n = ch->settled; n < ch->send_next; n++)

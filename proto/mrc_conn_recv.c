@@ -304,7 +304,7 @@ static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
 	uint8_t level = (uint8_t)hdr->arg;
 	bool is_final = hdr->arg >> 8 & 1;
-	int outcome = (int8_t)(uint8_t)(hdr->arg >> 16);
+	int outcome = (int)(int8_t)(uint8_t)(hdr->arg >> 16);
 
 	if (!ch || !ch->has_client)
 		return 0;
