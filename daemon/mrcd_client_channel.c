@@ -139,7 +139,10 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 void mrcd_channel_end(struct mrcd_client *client, struct mrcd_channel *channel, int status,
 		      uint32_t code)
 {
-	struct mrc_cqe cqe = {.type = MRC_CQE_CLOSED, .status = status, .code = code};
+	struct mrc_cqe cqe = {.type = MRC_CQE_CLOSED,
+			      .flags = MRC_CQE_FLAG_TELL_VISIBLE,
+			      .status = status,
+			      .code = code};
 	bool was_tried = channel->state == MRCD_CHANNEL_CONNECTING ||
 			 channel->state == MRCD_CHANNEL_ACCEPTING;
 	int status_failed = status != MRC_STATUS_OK ? status : MRC_STATUS_CLOSED;

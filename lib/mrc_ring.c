@@ -115,7 +115,7 @@ int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out)
 	memcpy(cqe_out, &ring->cqes[ring->cq_head & (ring->cq_entry_count - 1)], sizeof(*cqe_out));
 	__asm__ volatile("" ::: "memory"); /* the copy is made now, and not again later */
 	ring->cq_head++;
-	if (cqe_out->type == MRC_CQE_ARRIVED && (cqe_out->flags & MRC_CQE_FLAG_TELL_VISIBLE))
+	if (cqe_out->flags & MRC_CQE_FLAG_TELL_VISIBLE)
 		ring->is_tell_wanted = true;
 	return 1;
 }

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define MRCCTL_UNIT_BYTES 24
+#define MRCCTL_UNIT_BYTES 32
 
 const char *mrcctl_unit_bytes(uint64_t bytes, char text[MRCCTL_UNIT_BYTES]);
 const char *mrcctl_unit_bits_per_s(uint64_t bits_per_s, char text[MRCCTL_UNIT_BYTES]);

@@ -154,6 +154,11 @@ static void ring_head_moves_when_published_and_tells_visible_once(void **state)
 	assert_int_equal(cqe.number, 41);
 	assert_true(mrc_ring_publish(&ring));
 	assert_int_equal(shm->cq_head, 2);
+	cqe_at(shm, 2)->type = MRC_CQE_CLOSED; /* a channel's last: its memory waits for this */
+	cqe_at(shm, 2)->flags = MRC_CQE_FLAG_TELL_VISIBLE;
+	shm->cq_tail = 3;
+	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_true(mrc_ring_publish(&ring));
 	assert_false(mrc_ring_publish(&ring));
 	assert_int_equal(mrc_ring_take(&ring, &cqe), 0);
 	free(shm);

@@ -152,7 +152,10 @@ enum mrc_cqe_type {
 	MRC_CQE_GAP = 7,       /* channel, number: this message was given up by its sender */
 };
 
-/* On ARRIVED: the sender waits for VISIBLE, so ring the daemon's bell once head has moved. */
+/*
+ * Ring the daemon's bell once head has moved past this entry. On ARRIVED: the
+ * sender waits for VISIBLE. On a channel's last entry: its memory is freed then.
+ */
 #define MRC_CQE_FLAG_TELL_VISIBLE 1U
 /* On INCOMING and CONNECTED: the channel is unordered. */
 #define MRC_CQE_FLAG_UNORDERED 2U
