@@ -27,14 +27,21 @@ struct mrcd_tcp_attempt {
 	struct mrcd_handshake hs;
 };
 
-static struct timeval handshake_timeout(const struct mrcd_tcp *tcp)
-{
-	uint64_t ns = tcp->rail->worker->conf->handshake_timeout_ns;
+/*
+ * The kernel sends a lost SYN again after 1 s, then 3 s. A rail that was silent
+ * shall come back sooner: the attempt is given up and the next one asks afresh.
+ */
+#define ANSWER_TIMEOUT_NS (300 * MRC_MS)
 
-	return (struct timeval){
+static void timer_set(struct mrcd_tcp_attempt *attempt, uint64_t ns_max)
+{
+	uint64_t ns = MRC_MIN(attempt->tcp->rail->worker->conf->handshake_timeout_ns, ns_max);
+	const struct timeval timeout = {
 		.tv_sec = (time_t)(ns / MRC_S),
 		.tv_usec = (suseconds_t)(ns % MRC_S / MRC_US),
 	};
+
+	event_add(&attempt->timer, &timeout);
 }
 
 static void attempt_free(struct mrcd_tcp_attempt *attempt)
@@ -193,6 +200,7 @@ static void on_write(evutil_socket_t fd, short what, void *context)
 			return;
 		}
 		attempt->is_connecting = false;
+		timer_set(attempt, MRC_NEVER);
 		mrcd_tcp_tune(fd, USER_TIMEOUT_MS);
 		mrcd_handshake_begin(&attempt->hs, attempt->tcp->rail, attempt->peer,
 				     attempt->path_index, attempt->source, false);
@@ -217,7 +225,6 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 static struct mrcd_tcp_attempt *attempt_new(struct mrcd_tcp *tcp)
 {
-	const struct timeval timeout = handshake_timeout(tcp);
 	struct mrcd_tcp_attempt *attempt = calloc(1, sizeof(*attempt));
 
 	if (!attempt)
@@ -225,7 +232,7 @@ static struct mrcd_tcp_attempt *attempt_new(struct mrcd_tcp *tcp)
 	attempt->tcp = tcp;
 	attempt->fd = -1;
 	event_assign(&attempt->timer, tcp->rail->worker->base, -1, 0, on_timer, attempt);
-	event_add(&attempt->timer, &timeout);
+	timer_set(attempt, MRC_NEVER);
 	return attempt;
 }
 
@@ -285,6 +292,7 @@ static void attempt_connect(struct mrcd_tcp_attempt *attempt, const struct socka
 		return;
 	}
 	attempt->is_connecting = true;
+	timer_set(attempt, ANSWER_TIMEOUT_NS);
 	attempt_watch(attempt, fd);
 	event_add(&attempt->write_event, NULL);
 }
