@@ -1,0 +1,23 @@
+# The tests of the engine and of what the build promises about proto/; included by CMakeLists.txt here.
+foreach(noun wire hello limits range rtt path channel ctl conn conn_paths conn_breach)
+	if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_${noun}.c)
+		mrc_unit_test(${noun} mrc_proto)
+	endif()
+endforeach()
+target_compile_definitions(test_wire PRIVATE MRC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+add_test(NAME unit.proto_symbols
+	COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/proto_symbols.sh $<TARGET_FILE:mrc_proto>)
+
+# Where the headers of daemon/'s libraries are.
+set(header_flags)
+foreach(module libevent yaml-0.1 libsystemd jansson libcrypto)
+	execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --cflags ${module}
+		OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE)
+	list(APPEND header_flags ${flags})
+endforeach()
+list(JOIN header_flags " " header_flags)
+add_test(NAME unit.headers_alone
+	COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/headers_alone.sh ${PROJECT_SOURCE_DIR}
+	${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER})
+set_tests_properties(unit.headers_alone PROPERTIES ENVIRONMENT "CFLAGS=${header_flags}")
