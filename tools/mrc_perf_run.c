@@ -54,10 +54,12 @@ int perf_run_session_new(struct perf_run *run, uint64_t nonce)
 {
 	if (run->session_count == run->session_count_max) {
 		uint32_t count_max = run->session_count_max ? run->session_count_max * 2 : 64;
-		struct perf_session *sessions =
-			realloc(run->sessions, count_max * sizeof(*sessions));
+		struct perf_session *sessions;
 
-		if (!sessions || count_max > INT32_MAX)
+		if (count_max > INT32_MAX)
+			return -ENOMEM;
+		sessions = realloc(run->sessions, count_max * sizeof(*sessions));
+		if (!sessions)
 			return -ENOMEM;
 		run->sessions = sessions;
 		run->session_count_max = count_max;

@@ -48,6 +48,7 @@ static uint64_t rails_bytes_before(const struct perf_rails *rails, const char *n
 int perf_series_add(struct perf_series *series, const struct perf_point *point,
 		    const struct perf_rails *rails)
 {
+	bool has_rails = rails && series->has_last;
 	struct perf_point *kept;
 
 	if (series->point_count == series->point_count_max) {
@@ -61,10 +62,10 @@ int perf_series_add(struct perf_series *series, const struct perf_point *point,
 	}
 	kept = &series->points[series->point_count++];
 	*kept = *point;
-	kept->has_rails = rails && series->has_last;
+	kept->has_rails = has_rails;
 	memset(kept->is_rail, 0, sizeof(kept->is_rail));
 	memset(kept->rail_bytes, 0, sizeof(kept->rail_bytes));
-	for (uint32_t i = 0; kept->has_rails && i < rails->count; i++) {
+	for (uint32_t i = 0; has_rails && i < rails->count; i++) {
 		uint64_t now_bytes = rails->rails[i].bytes_sent;
 		uint64_t before_bytes = rails_bytes_before(&series->last, rails->rails[i].name);
 		uint32_t at = series_rail(series, rails->rails[i].name);

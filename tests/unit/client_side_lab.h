@@ -323,6 +323,11 @@ static inline void prog_bell(struct prog *prog)
 	assert_int_equal(write(prog->fds[MRC_ABI_FD_DAEMON_BELL], &one, sizeof(one)), sizeof(one));
 }
 
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+/* The thread sanitizer does not model fences; this one only decides about a bell. */
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 /* As libmrc does it: the entry, the tail, a fence, the bell if the daemon sleeps. */
 static inline void prog_submit(struct prog *prog, struct mrc_sqe sqe)
 {

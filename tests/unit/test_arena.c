@@ -152,7 +152,7 @@ static void arena_asserts_wrong_gives(void **state)
 	mrcd_arena_give(arena, b, 2 * PAGE);
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++)
 		give_must_abort(arena, cases[i].offset, cases[i].len_bytes, cases[i].name);
-	b = take(arena, 2 * PAGE);
+	assert_int_equal(take(arena, 2 * PAGE), b);
 	give_must_abort(arena, a, 4 * PAGE, "two pieces as one");
 	mrcd_arena_free(arena);
 }

@@ -30,7 +30,7 @@ static void connect_that_fails_is_answered_once(void **state)
 	struct pipe_end end = {.peer = &peer_b};
 	struct mrc_event_in open = {0};
 	struct mrc_action down;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");
@@ -143,7 +143,7 @@ static void channel_counts_until_its_end_was_read(void **state)
 
 static uint32_t prog_listen(struct lab *lab, struct prog *prog, const char *name)
 {
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 
 	prog_request(prog, MRC_ABI_REQ_LISTEN, name, 0, 1);
 	lab_turn(lab);
@@ -178,7 +178,7 @@ static void incoming_is_announced_and_accepted(void **state)
 	struct pipe_end end = {.peer = &peer_b, .engine_id = 77};
 	struct mrc_event_in ev = {0};
 	struct mrc_action up;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 	uint32_t listener;
 
@@ -238,7 +238,7 @@ static void incoming_that_ends_before_its_accept_is_closed(void **state)
 	struct lab *lab = *state;
 	struct pipe_end end = {.engine_id = 77}; /* the engine has no cookie of it */
 	struct mrc_action down = act_channel(MRC_ACT_CH_DOWN, &end);
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 	uint32_t id;
 

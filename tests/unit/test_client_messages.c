@@ -10,7 +10,7 @@ static void send_reaches_the_engine_and_its_outcome_the_client(void **state)
 	struct mrc_event_in ev = {0};
 	struct mrc_action done;
 	struct pipe_end end;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");
@@ -62,7 +62,7 @@ static void send_that_the_engine_does_not_take_is_answered(void **state)
 	};
 	struct lab *lab = *state;
 	struct pipe_end end;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");
@@ -112,7 +112,7 @@ static void close_waits_for_the_sends_before_it(void **state)
 {
 	struct lab *lab = *state;
 	struct pipe_end end;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");
@@ -141,7 +141,7 @@ static void channel_that_ends_answers_what_it_had_not_sent(void **state)
 	struct lab *lab = *state;
 	struct mrc_action down;
 	struct pipe_end end;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");
@@ -310,7 +310,7 @@ static void eager_message_lies_in_the_channels_ring(void **state)
 	struct lab *lab = *state;
 	struct pipe_end first, end;
 	struct mrc_place place;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 	void *memory;
 
@@ -480,7 +480,7 @@ static void gaps_are_told_and_cannot_fill_the_ring(void **state)
 {
 	struct lab *lab = *state;
 	struct pipe_end end;
-	struct mrc_cqe cqe = {0};
+	struct mrc_cqe cqe;
 	struct prog prog;
 
 	prog_attach(lab, &prog, "x");

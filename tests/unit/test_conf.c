@@ -197,7 +197,7 @@ static void conf_file_that_cannot_be_read_is_an_errno(void **state)
 
 	assert_non_null(large);
 	memset(large, '#', MRCD_CONF_FILE_BYTES_MAX + 1);
-	memcpy(large, "host: a\n", 8);
+	memcpy(large, "host: a\n", strlen("host: a\n")); /* NOLINT: no end of text wanted */
 	file_make("large.yaml", large, MRCD_CONF_FILE_BYTES_MAX + 1, 0600);
 	snprintf(path, sizeof(path), "%s/large.yaml", dir);
 	said = (struct said){.count = 0};

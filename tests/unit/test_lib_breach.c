@@ -140,8 +140,7 @@ static void breach_by_too_many_of_anything_is_noticed(void **state)
 	event = (struct mrc_event){0};
 	for (uint64_t i = 0; i < 5000 && event.type != MRC_EVENT_DETACHED; i++) {
 		fake_post(f, fake_arrival(f, 1, i, 0, "x"));
-		while ((r = mrc_poll(f->client, &event, 1)) == 1 &&
-		       event.type != MRC_EVENT_DETACHED)
+		while (mrc_poll(f->client, &event, 1) == 1 && event.type != MRC_EVENT_DETACHED)
 			;
 	}
 	assert_non_null(strstr(mrc_last_error(f->client), "not released"));

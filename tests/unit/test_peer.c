@@ -585,7 +585,7 @@ static void peer_match_finds_path_by_rail_and_address(void **state)
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
 		struct mrc_hello hello = {.path_id = cases[i].path_id};
-		const char *why = NULL;
+		const char *why = "no reason given";
 		uint8_t index = 99;
 		struct mrcd_peer *peer;
 
@@ -594,11 +594,11 @@ static void peer_match_finds_path_by_rail_and_address(void **state)
 		peer = mrcd_peer_match(&far->rails[cases[i].rail], &hello, cases[i].source, &index,
 				       &why);
 		if ((peer != NULL) != (cases[i].want >= 0))
-			fail_msg("case \"%s\": %s", cases[i].name, why != NULL ? why : "found");
+			fail_msg("case \"%s\": %s", cases[i].name, why);
 		if (peer != NULL)
 			assert_int_equal(index, cases[i].want);
-		else
-			assert_non_null(strstr(why, cases[i].why));
+		else if (cases[i].why == NULL || strstr(why, cases[i].why) == NULL)
+			fail_msg("case \"%s\": %s", cases[i].name, why);
 	}
 }
 

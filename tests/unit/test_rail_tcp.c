@@ -14,13 +14,15 @@
 static uint16_t port_of(const struct mrcd_rail *rail)
 {
 	const struct mrcd_tcp *tcp = rail->kind_data;
-	struct sockaddr_storage address;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = {.v6 = {0}};
 	socklen_t len = sizeof(address);
 
-	assert_int_equal(getsockname(tcp->listen_fd, (struct sockaddr *)&address, &len), 0);
-	if (address.ss_family == AF_INET)
-		return ntohs(((struct sockaddr_in *)&address)->sin_port);
-	return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+	assert_int_equal(getsockname(tcp->listen_fd, &address.any, &len), 0);
+	return ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
 }
 
 static struct fake *open_at(const char *address_a, const char *address_b)
