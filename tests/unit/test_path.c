@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrc_path: records in order, room, windows, and what a path is judged by. */
+#include "engine_lab.h"
+
+enum { RECORDS = 64 };
+
+struct fixture {
+	struct mrc_record records[RECORDS];
+	struct mrc_path path;
+	struct mrc_limits limits;
+};
+
+static void fixture_init(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	mrc_limits_complete(&f->limits);
+	mrc_path_init(&f->path, 2, f->records, RECORDS);
+	mrc_path_begin(&f->path, 1, f->limits.path_window_bytes_min, f->limits.suspect_floor_ns,
+		       MRC_S);
+}
+
+static void records_leave_in_the_order_they_came(void **state)
+{
+	struct fixture f;
+	uint64_t pushed = 0, popped = 0;
+	struct mrc_rng rng = {.state = 0x5eed4};
+
+	fixture_init(&f);
+	for (uint32_t round = 0; round < 2000; round++) {
+		struct mrc_record *record;
+		uint64_t count = popped + mrc_rng_next(&rng) % (pushed - popped + 1);
+
+		while (mrc_path_has_room(&f.path, false) && mrc_rng_next(&rng) % 8) {
+			record = mrc_path_push(&f.path, true, 10, MRC_S + round);
+			record->msg = pushed++;
+			assert_int_equal(f.path.posted, pushed);
+		}
+		count = popped + mrc_rng_next(&rng) % (pushed - popped + 1);
+		f.path.sent = pushed;
+		while ((record = mrc_path_pop(&f.path, count)))
+			assert_int_equal(record->msg, popped++);
+		assert_int_equal(popped, count);
+		assert_int_equal(f.path.acked, count);
+		assert_int_equal(f.path.bytes_in_flight, 10 * (pushed - popped));
+		/* A count heard before takes nothing off. */
+		assert_null(mrc_path_pop(&f.path, count ? count - 1 : 0));
+	}
+	assert_true(pushed > 10 * RECORDS);
+}
+
+static void data_leaves_the_last_records_to_control(void **state)
+{
+	struct fixture f;
+	uint32_t data = 0, all = 0;
+
+	fixture_init(&f);
+	while (mrc_path_has_room(&f.path, true)) {
+		mrc_path_push(&f.path, true, 1, MRC_S);
+		data++;
+	}
+	while (mrc_path_has_room(&f.path, false)) {
+		mrc_path_push(&f.path, true, 0, MRC_S);
+		all++;
+	}
+	assert_int_equal(data, RECORDS - 32);
+	assert_int_equal(data + all, RECORDS);
+}
+
+/* A record serves the acknowledgement and the rail's own completion. */
+static void a_record_is_free_when_it_is_acked_and_no_longer_read(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	while (mrc_path_has_room(&f.path, false))
+		mrc_path_push(&f.path, true, 0, MRC_S);
+	while (mrc_path_pop(&f.path, 10))
+		;
+	assert_false(mrc_path_has_room(&f.path, false)); /* the rail still reads them */
+	f.path.sent = 4;
+	assert_true(mrc_path_has_room(&f.path, false));
+	for (int i = 0; i < 4; i++)
+		mrc_path_push(&f.path, true, 0, MRC_S);
+	assert_false(mrc_path_has_room(&f.path, false));
+	f.path.sent = f.path.posted; /* and now acknowledgements are what it waits for */
+	for (int i = 0; i < 6; i++)
+		mrc_path_push(&f.path, true, 0, MRC_S);
+	assert_false(mrc_path_has_room(&f.path, false));
+}
+
+static void only_what_elicits_an_answer_is_waited_for(void **state)
+{
+	struct fixture f;
+	struct mrc_record newest;
+
+	fixture_init(&f);
+	mrc_path_push(&f.path, false, 0, MRC_S + 1);
+	assert_true(f.path.oldest_sent_ns == MRC_NEVER);
+	mrc_path_push(&f.path, true, 0, MRC_S + 2);
+	mrc_path_push(&f.path, false, 0, MRC_S + 3);
+	mrc_path_push(&f.path, true, 0, MRC_S + 4);
+	assert_true(f.path.oldest_sent_ns == MRC_S + 2);
+	assert_true(f.path.elicited_ns == MRC_S + 4);
+
+	mrc_path_pop(&f.path, 1);
+	mrc_path_acked(&f.path, NULL, 0, &f.limits, MRC_S + 100);
+	assert_true(f.path.oldest_sent_ns == MRC_S + 2);
+	assert_int_equal(f.path.rtt.smoothed_ns, 0); /* no sample from what owes no answer */
+	newest = *mrc_path_pop(&f.path, 2);
+	mrc_path_acked(&f.path, &newest, 0, &f.limits, MRC_S + 100);
+	assert_true(f.path.oldest_sent_ns == MRC_S + 4);
+	assert_true(f.path.answered_sent_ns == MRC_S + 2);
+	assert_int_equal(f.path.rtt.smoothed_ns, 98);
+	while (mrc_path_pop(&f.path, 4))
+		;
+	mrc_path_acked(&f.path, &newest, 0, &f.limits, MRC_S + 100);
+	assert_true(f.path.oldest_sent_ns == MRC_NEVER);
+}
+
+static void an_epoch_begins_with_nothing_in_flight_and_nothing_known(void **state)
+{
+	struct fixture f;
+	struct mrc_record newest;
+
+	fixture_init(&f);
+	mrc_path_push(&f.path, true, 50000, MRC_S);
+	mrc_path_push(&f.path, true, 50000, MRC_S);
+	newest = *mrc_path_pop(&f.path, 1);
+	mrc_path_acked(&f.path, &newest, 50000, &f.limits, MRC_S + MRC_MS);
+	f.path.taken = 17;
+	f.path.tell_fence = f.path.do_fence = f.path.do_strip = true;
+	mrc_path_begin(&f.path, 4, 1234, f.limits.suspect_floor_ns, 2 * MRC_S);
+	assert_int_equal(f.path.epoch, 4);
+	assert_int_equal(f.path.epoch_last, 4);
+	assert_int_equal(f.path.posted + f.path.acked + f.path.sent + f.path.taken, 0);
+	assert_int_equal(f.path.taken_prev, 17); /* the peer may still ask */
+	assert_int_equal(f.path.bytes_in_flight, 0);
+	assert_true(f.path.oldest_sent_ns == MRC_NEVER);
+	assert_int_equal(f.path.rtt.smoothed_ns, 0);
+	assert_int_equal(f.path.rate.best, 0);
+	assert_int_equal(f.path.window_bytes, 1234);
+	assert_true(f.path.is_connected);
+	assert_false(f.path.tell_fence || f.path.do_fence || f.path.do_strip);
+}
+
+/* Send and have acknowledged `bytes` in `span_ns`, the window full. */
+static void measure(struct fixture *f, uint32_t bytes, uint64_t span_ns, uint64_t now_ns)
+{
+	struct mrc_record newest;
+
+	f->path.window_bytes = 1;
+	mrc_path_push(&f->path, true, bytes, now_ns);
+	f->path.sent = f->path.posted;
+	newest = *mrc_path_pop(&f->path, f->path.posted);
+	mrc_path_acked(&f->path, &newest, bytes, &f->limits, now_ns + span_ns);
+}
+
+static void the_window_is_rate_times_delay_and_some_within_bounds(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t bytes;
+		uint64_t span_ns, want;
+	} rows[] = {
+		/* 1 GB/s, 1 ms round trip: 3 ms more than that. */
+		{"between the bounds", 1000000, MRC_MS, 4000000},
+		{"least", 1000, MRC_MS, 256 * 1024},
+		{"largest", 10000000, MRC_MS, 4 * 1024 * 1024},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		measure(&f, rows[i].bytes, rows[i].span_ns, MRC_S);
+		if (f.path.window_bytes != rows[i].want)
+			fail_msg("%s: window %llu, want %llu", rows[i].name,
+				 (unsigned long long)f.path.window_bytes,
+				 (unsigned long long)rows[i].want);
+	}
+}
+
+static void a_fragment_takes_two_milliseconds_at_most(void **state)
+{
+	const struct {
+		uint32_t bytes; /* in a millisecond */
+		uint32_t want;
+	} rows[] = {
+		{1000, 16384},         /* never tiny */
+		{20000, 36864},        /* 40000, in pages */
+		{1000000, 128 * 1024}, /* never above the limit */
+	};
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(mrc_path_frag_bytes(&f.path, 128 * 1024), 32768); /* not known yet */
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		fixture_init(&f);
+		measure(&f, rows[i].bytes, MRC_MS, MRC_S);
+		assert_int_equal(mrc_path_frag_bytes(&f.path, 128 * 1024), rows[i].want);
+	}
+}
+
+static void arrival_is_expected_later_behind_more_bytes(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure(&f, 1000000, MRC_MS, MRC_S); /* 1 GB/s */
+	assert_int_equal(mrc_path_eta_ns(&f.path, 0), MRC_MS);
+	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000), 2 * MRC_MS);
+	mrc_path_push(&f.path, true, 2000000, 2 * MRC_S);
+	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000), 4 * MRC_MS);
+}
+
+static void a_doubled_floor_falls_back_when_its_time_is_over(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	f.path.floor_ns = 8 * MRC_MS;
+	f.path.floor_until_ns = 3 * MRC_S;
+	measure(&f, 0, 10 * MRC_US, 2 * MRC_S);
+	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), 8 * MRC_MS);
+	measure(&f, 0, 10 * MRC_US, 3 * MRC_S);
+	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), f.limits.suspect_floor_ns);
+}
+
+static void a_pause_does_not_count_as_slowness(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure(&f, 1000000, MRC_MS, MRC_S);
+	assert_int_equal(f.path.rate.best, 1000000000);
+	/* Ten idle seconds, then full again at the same speed; the old sample has aged out. */
+	measure(&f, 1000000, MRC_MS, 11 * MRC_S);
+	measure(&f, 1000000, MRC_MS, 12 * MRC_S);
+	assert_int_equal(f.path.rate.best, 1000000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_leave_in_the_order_they_came),
+		cmocka_unit_test(data_leaves_the_last_records_to_control),
+		cmocka_unit_test(a_record_is_free_when_it_is_acked_and_no_longer_read),
+		cmocka_unit_test(only_what_elicits_an_answer_is_waited_for),
+		cmocka_unit_test(an_epoch_begins_with_nothing_in_flight_and_nothing_known),
+		cmocka_unit_test(the_window_is_rate_times_delay_and_some_within_bounds),
+		cmocka_unit_test(a_fragment_takes_two_milliseconds_at_most),
+		cmocka_unit_test(arrival_is_expected_later_behind_more_bytes),
+		cmocka_unit_test(a_doubled_floor_falls_back_when_its_time_is_over),
+		cmocka_unit_test(a_pause_does_not_count_as_slowness),
+	};
+
+	return cmocka_run_group_tests_name("path", tests, NULL, NULL);
+}
