@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_peer_impl - what the files of a peer share
+ *
+ *	mrcd_peer.c       its life, the pump, the calls from kinds of rails
+ *	mrcd_peer_info.c  looking in, for the control socket
+ *
+ * Threads: the worker's loop.
+ */
+#ifndef MRCD_PEER_IMPL_H
+#define MRCD_PEER_IMPL_H
+
+#include "mrcd_log.h"
+#include "mrcd_peer.h"
+
+/* One path as the edge sees it. Owned by its peer, in paths[]. */
+struct mrcd_peer_path {
+	struct mrcd_rail *rail; /* the worker's */
+	struct mrcd_link *link; /* the kind's; NULL between epochs */
+	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
+	uint64_t heard_ns;      /* when the last frame came */
+	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
+	struct mrcd_log_limit state_limit;
+	struct mrcd_log_limit connect_limit;
+};
+
+/* One peer host, or an end of the loop. Owned by struct mrcd_worker. */
+struct mrcd_peer {
+	struct mrcd_worker *worker;        /* the owner */
+	const struct mrcd_conf_peer *conf; /* the configuration's; NULL: an end of the loop */
+	char name[MRC_NAME_MAX + 1];       /* as shown to people */
+	struct mrc_conn *conn;             /* ours */
+	struct mrcd_peer_path paths[MRC_PATHS_MAX];
+	uint8_t path_count;
+	struct event *timer; /* ours; the engine's deadline */
+	struct event *kick;  /* ours; pump later in this turn */
+	uint64_t armed_ns;   /* when `timer` will fire; MRC_NEVER: it will not */
+	uint32_t late_turns; /* polled once more so often for the deadline that is due */
+	bool is_pumping;
+	bool is_pump_wanted;
+	bool is_stopped;
+	bool is_connected; /* some path is good: for one line of log when it changes */
+};
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrcd_peer_info - a peer, its paths and channels as JSON (mrcd_control.h has the keys) */
+#include "mrcd_peer_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "mrcd_client.h"
+
+static const char *mrcd_peer_state_name(const struct mrc_conn_info *info)
+{
+	if (info->is_peer_silent)
+		return "silent";
+	return info->paths_good > 0 ? "connected" : "connecting";
+}
+
+json_t *mrcd_peer_json(const struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+	char boot_id[24];
+
+	mrc_conn_info(peer->conn, &info);
+	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)info.peer_boot_id);
+	return json_pack("{s:s s:s s:I s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "name",
+			 peer->name, "state", mrcd_peer_state_name(&info), "epoch",
+			 (json_int_t)info.epoch, "boot_id", boot_id, "paths",
+			 (json_int_t)info.path_count, "paths_good", (json_int_t)info.paths_good,
+			 "channels", (json_int_t)info.channel_count, "resets",
+			 (json_int_t)info.resets, "messages_sent", (json_int_t)info.messages_sent,
+			 "messages_delivered", (json_int_t)info.messages_delivered,
+			 "messages_failed", (json_int_t)info.messages_failed, "duplicates",
+			 (json_int_t)info.duplicates, "protocol_errors",
+			 (json_int_t)info.protocol_errors);
+}
+
+static void mrcd_peer_set(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
+{
+	uint64_t now_ns = peer->worker->now_ns;
+	struct mrc_path_info info;
+	char address[300];
+	uint16_t port;
+	const char *host = mrcd_peer_path_address(peer, index, &port);
+	json_t *path;
+
+	mrc_conn_path_info(peer->conn, index, &info);
+	snprintf(address, sizeof(address), strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+		 port);
+	path = json_pack("{s:s s:i s:s s:s s:s s:s s:b s:b s:b}", "peer", peer->name, "index",
+			 (int)index, "rail", peer->paths[index].rail->conf->name, "address",
+			 address, "state", mrc_path_state_name(info.state), "reason",
+			 mrc_path_reason_name(info.reason), "connected", (int)info.is_connected,
+			 "carrier", (int)info.is_carrier_up, "degraded", (int)info.is_degraded);
+	if (path == NULL)
+		return NULL;
+	mrcd_peer_set(path, "epoch", info.epoch);
+	mrcd_peer_set(path, "rtt_ns", info.rtt_ns);
+	mrcd_peer_set(path, "rtt_ns_min", info.rtt_ns_min);
+	mrcd_peer_set(path, "rate_bytes_per_s", info.rate_bytes_per_s);
+	mrcd_peer_set(path, "window_bytes", info.window_bytes);
+	mrcd_peer_set(path, "bytes_in_flight", info.bytes_in_flight);
+	mrcd_peer_set(path, "frames_in_flight", info.frames_in_flight);
+	mrcd_peer_set(path, "frames_sent", info.frames_sent);
+	mrcd_peer_set(path, "frames_received", info.frames_received);
+	mrcd_peer_set(path, "bytes_sent", info.bytes_sent);
+	mrcd_peer_set(path, "bytes_received", info.bytes_received);
+	mrcd_peer_set(path, "frames_resent", info.frames_resent);
+	mrcd_peer_set(path, "suspicions", info.suspicions);
+	mrcd_peer_set(path, "suspicions_false", info.suspicions_false);
+	mrcd_peer_set(path, "body_errors", info.body_errors);
+	mrcd_peer_set(path, "header_errors", info.header_errors);
+	mrcd_peer_set(path, "good_count", info.good_count);
+	mrcd_peer_set(path, "bad_count", info.bad_count);
+	mrcd_peer_set(path, "state_age_ns",
+		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
+	return path;
+}
+
+json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer)
+{
+	json_t *paths = json_array();
+
+	for (uint8_t i = 0; i < peer->path_count; i++)
+		json_array_append_new(paths, mrcd_peer_path_json(peer, i));
+	return paths;
+}
+
+json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer)
+{
+	json_t *channels = json_array();
+	struct mrc_channel_info info;
+	uint32_t iter = 0;
+
+	while (mrc_conn_channel_info(peer->conn, &iter, &info)) {
+		json_t *channel = json_pack("{s:s s:I s:s s:s s:b s:b}", "peer", peer->name, "id",
+					    (json_int_t)info.id, "service",
+					    info.service != NULL ? info.service : "", "state",
+					    info.state, "unordered", (int)info.is_unordered,
+					    "opener", (int)info.is_opener);
+
+		if (channel == NULL)
+			continue;
+		mrcd_peer_set(channel, "sent", info.sent);
+		mrcd_peer_set(channel, "settled", info.sent_settled);
+		mrcd_peer_set(channel, "delivered", info.delivered);
+		mrcd_peer_set(channel, "released", info.released);
+		mrcd_peer_set(channel, "bytes_sent", info.bytes_sent);
+		mrcd_peer_set(channel, "bytes_delivered", info.bytes_delivered);
+		mrcd_peer_set(channel, "sends_queued", info.sends_queued);
+		if (peer->worker->clients != NULL)
+			mrcd_client_side_describe(peer->worker->clients, info.cookie, channel);
+		json_array_append_new(channels, channel);
+	}
+	return channels;
+}
