@@ -487,7 +487,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	struct mrc_abi_welcome welcome;
 	char text[MRC_ABI_TEXT_BYTES] = "";
 	struct mrcd_client *client = NULL;
-	int fds[MRC_ABI_FD_COUNT];
+	int fds[MRC_ABI_FD_COUNT] = {[0 ... MRC_ABI_FD_COUNT - 1] = -1};
 	uint32_t version;
 	ssize_t len;
 	int r;
@@ -511,6 +511,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 		pending_free(pending);
 		return;
 	}
+	MRC_ASSERT(client != NULL);
 	/* First the event: only one may watch the descriptor. */
 	event_free(pending->event);
 	pending->event = NULL;
@@ -716,8 +717,10 @@ void mrcd_client_side_free(struct mrcd_client_side *side)
 
 	if (side == NULL)
 		return;
-	while ((pending = TAILQ_FIRST(&side->pendings)) != NULL)
-		pending_free(pending);
+	while ((pending = TAILQ_FIRST(&side->pendings)) != NULL) {
+		/* It takes itself off the list; the analyzer does not see that the head moves. */
+		pending_free(pending); /* NOLINT(clang-analyzer-unix.Malloc) */
+	}
 	for (uint32_t i = 0; side->clients != NULL && i < side->clients_max; i++) {
 		mrcd_client_close(side->clients[i]);
 		mrcd_client_free(side->clients[i]);
