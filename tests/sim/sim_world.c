@@ -761,6 +761,7 @@ static void frame_arrives(struct sim_world *w, uint32_t path, uint32_t from)
 		uint32_t done = 0;
 		struct mrc_place place;
 
+		MRC_ASSERT(f->payload || !hdr.body_len);
 		ev.arrived.is_placed = true;
 		while (done < hdr.body_len) {
 			uint32_t len = mrc_conn_place(w->hosts[host].conn, &hdr, done, &place);

@@ -259,7 +259,7 @@ static void request_is_answered_with_its_outcome(void **state)
 
 	prog_attach(lab, &prog, "x");
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
-		struct mrc_cqe cqe = {0};
+		struct mrc_cqe cqe;
 
 		prog_request(&prog, cases[i].op, cases[i].target, cases[i].flags, 70 + i);
 		lab_turn(lab);
@@ -281,7 +281,7 @@ static void listeners_have_a_limit_and_unlisten_frees_one(void **state)
 
 	prog_attach(lab, &prog, "x");
 	for (int i = 0; i < 5; i++) {
-		struct mrc_cqe cqe = {0};
+		struct mrc_cqe cqe;
 
 		snprintf(name, sizeof(name), "s%d", i);
 		prog_request(&prog, MRC_ABI_REQ_LISTEN, name, 0, 0);
