@@ -246,7 +246,8 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	if (count <= path->acked)
 		return 0;
 	while ((record = mrc_path_pop(path, count))) {
-		if (record->kind == MRC_REC_FRAG) /* a probe's padding says little of the rate under load */
+		if (record->kind ==
+		    MRC_REC_FRAG) /* a probe's padding says little of the rate under load */
 			bytes += record->len;
 		if (record->is_eliciting)
 			newest = *record;

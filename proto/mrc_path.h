@@ -90,8 +90,8 @@ struct mrc_path {
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
 	uint64_t window_bytes;
-	uint64_t full_ns;        /* when it was last kept full: what its rate says then is its own */
-	uint64_t floor_ns;       /* of the timer: doubled after a false suspicion */
+	uint64_t full_ns;  /* when it was last kept full: what its rate says then is its own */
+	uint64_t floor_ns; /* of the timer: doubled after a false suspicion */
 	uint64_t floor_until_ns; /* then it falls back */
 
 	/* Timers. */

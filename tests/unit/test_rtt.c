@@ -62,7 +62,7 @@ static void the_least_delay_is_forgotten_after_two_windows(void **state)
 	/* One window on it is still believed: it is of the last one. */
 	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns += MRC_RTT_MIN_WINDOW_NS);
 	assert_int_equal(rtt.min_ns, MRC_MS);
-	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns += MRC_RTT_MIN_WINDOW_NS);
+	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns + MRC_RTT_MIN_WINDOW_NS);
 	assert_int_equal(rtt.min_ns, 5 * MRC_MS);
 }
 

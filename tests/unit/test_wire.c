@@ -285,10 +285,11 @@ static void a_body_follows_unless_it_was_written_directly(void **state)
 
 static void every_type_has_a_name_of_its_own(void **state)
 {
-	for (uint8_t a = 1; a < MRC_WIRE_TYPE_END; a++) {
-		assert_string_not_equal(mrc_wire_type_name(a), "?");
-		for (uint8_t b = 1; b < a; b++)
-			assert_string_not_equal(mrc_wire_type_name(a), mrc_wire_type_name(b));
+	for (unsigned a = 1; a < MRC_WIRE_TYPE_END; a++) {
+		assert_string_not_equal(mrc_wire_type_name((uint8_t)a), "?");
+		for (unsigned b = 1; b < a; b++)
+			assert_string_not_equal(mrc_wire_type_name((uint8_t)a),
+						mrc_wire_type_name((uint8_t)b));
 	}
 	assert_string_equal(mrc_wire_type_name(0), "?");
 	assert_string_equal(mrc_wire_type_name(MRC_WIRE_TYPE_END), "?");
