@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults of the engine that are known and not yet mended. Each claim says what
+ * should be so; those that fail are not. Built with the rest and run by hand:
+ * when a claim holds, its test moves to where its noun is tested.
+ */
+#include "engine_lab.h"
+
+enum { A, B };
+
+static int feed_frag(struct lab_host *h, uint64_t number, uint64_t addr, uint32_t offset,
+		     uint32_t len)
+{
+	return lab_feed(h, 0,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_FRAG,
+					      .flags = MRC_WIRE_F_EAGER,
+					      .msg = number,
+					      .msg_len = 10,
+					      .offset = offset,
+					      .body_len = len,
+					      .addr = addr},
+			NULL);
+}
+
+static int feed_void(struct lab_host *h, uint64_t number)
+{
+	return lab_feed(h, 0,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_VOID,
+					      .msg = h->conn->ctl_taken,
+					      .offset = number},
+			NULL);
+}
+
+/* ---- a void message, and counts that overtake its LEVEL ---- */
+
+/* mrc_state_put() tells deliver_next and visible_next past a void message before its LEVEL is acknowledged. */
+static void counts_told_do_not_overtake_the_level_of_a_void_message(void **state)
+{
+	const struct mrc_act_post *post;
+	struct lab_host h;
+	uint64_t delivered;
+
+	lab_solo_up(&h, 1, false);
+	lab_solo_channel(&h, false);
+	assert_int_equal(feed_void(&h, 0), 0);
+	lab_pump(&h);
+	h.now_ns += MRC_MS;
+	lab_timer(&h);
+	lab_pump(&h);
+	assert_non_null(lab_posted(&h, MRC_WIRE_LEVEL, 0, 0));
+	for (uint32_t i = 0; (post = lab_posted(&h, MRC_WIRE_STATE, 0, i)); i++) {
+		memcpy(&delivered, post->body, sizeof(delivered));
+		assert_int_equal(delivered, 0);
+	}
+	lab_host_fini(&h);
+}
+
+/* What follows from it: two honest engines, and one path is closed for a breach again and again. */
+static void losing_the_level_of_a_void_message_breaks_no_path(void **state)
+{
+	struct lab_pair p;
+	uint32_t id;
+
+	lab_pair_up(&p, 2, NULL);
+	p.hosts[B].accepts = false;
+	p.hosts[B].msg_bytes_max = 1000;
+	assert_int_equal(lab_open_at(&p.hosts[A], "svc", false, &id), 0);
+	assert_int_equal(lab_send(&p.hosts[A], id, 2000, MRC_LVL_PLACED, 1), 0);
+	assert_int_equal(lab_send(&p.hosts[A], id, 20, MRC_LVL_PLACED, 2), 0);
+	lab_pair_run(&p, MRC_MS);
+	assert_int_equal(lab_accept(&p.hosts[B],
+				    lab_find(&p.hosts[B], MRC_ACT_CH_INCOMING, 0, 0)->channel.id),
+			 0);
+	while (!lab_posted(&p.hosts[B], MRC_WIRE_LEVEL, 0, 0))
+		lab_pair_run(&p, MRC_US);
+	/* The LEVEL is on its way, and its path falls silent. */
+	p.is_silent[lab_posted(&p.hosts[B], MRC_WIRE_LEVEL, 0, 0)->index][B] = true;
+	p.is_unsure = true;
+	lab_pair_run(&p, 3 * MRC_S);
+	assert_int_equal(p.refused, 0);
+	lab_done_is(&p.hosts[A], 1, MRC_OUT_TOO_BIG);
+	lab_done_is(&p.hosts[A], 2, MRC_OUT_OK);
+	lab_pair_fini(&p);
+}
+
+/* And a false success: count_to() gives PLACED to a message whose VOID is under way. */
+static void a_count_does_not_place_a_message_that_may_be_void(void **state)
+{
+	const struct lab_state past = {.delivered = 1,
+				       .ring_limit = LAB_RING_BYTES,
+				       .msg_limit = LAB_WINDOW};
+	struct lab_host h;
+	int outcome = 1;
+
+	lab_solo_up(&h, 1, false);
+	assert_int_equal(lab_send(&h, lab_solo_channel(&h, false), 10, MRC_LVL_PLACED, 1), 0);
+	lab_pump(&h);
+	for (uint32_t i = 0; i <= MRC_WANTS_MAX; i++) {
+		assert_int_equal(
+			lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_WANT, .msg_len = 10},
+				 NULL),
+			0);
+		lab_pump(&h);
+		lab_ack_all(&h);
+	}
+	assert_non_null(lab_posted(&h, MRC_WIRE_VOID, 0, 0));
+	lab_feed_state(&h, 0, 0, &past); /* its LEVEL, "void", is still to come */
+	lab_pump(&h);
+	assert_false(lab_done(&h, 1, &outcome) && outcome == MRC_OUT_OK);
+	lab_host_fini(&h);
+}
+
+/* ---- others ---- */
+
+/* on_landing() answers -ENOENT for a void message and leaves is_asking set: nobody is asked again. */
+static void a_void_message_does_not_stop_the_asking(void **state)
+{
+	struct lab_host h;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	h.lands = false;
+	id = lab_solo_channel(&h, false);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(lab_feed(&h, 0,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_RTS,
+								.msg = i,
+								.msg_len = 50000},
+					  NULL),
+				 0);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_LANDING_WANT, 0), 1);
+	assert_int_equal(feed_void(&h, 0), 0);
+	lab_pump(&h);
+	lab_msg(&h, MRC_EV_LANDING, id, 0, 4096);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_LANDING_WANT, 0), 2);
+	lab_host_fini(&h);
+}
+
+/* mrc_conn_reset() opens it anew although data has come, with the old numbers in its receiving half. */
+static void a_channel_that_took_data_before_its_accept_ends_with_the_epoch(void **state)
+{
+	struct lab_host h;
+	uint32_t id, from;
+
+	lab_solo_up(&h, 1, false);
+	assert_int_equal(lab_open_at(&h, "svc", false, &id), 0);
+	lab_pump(&h);
+	assert_int_equal(feed_frag(&h, 0, 0, 0, 10), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, 0), 1);
+	from = h.log_count;
+	assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, 0xb2, false), 0);
+	lab_pump(&h);
+	if (!lab_find(&h, MRC_ACT_CH_DOWN, from, 0))
+		assert_int_equal(mrc_conn_channel(h.conn, id)->deliver_next, 0);
+	lab_host_fini(&h);
+}
+
+/* position_is_fine() looks only at what is delivered when a message is first heard of. */
+static void two_messages_never_share_memory_one_of_which_is_delivered(void **state)
+{
+	struct mrc_wire_hdr rest = {.type = MRC_WIRE_FRAG,
+				    .flags = MRC_WIRE_F_EAGER,
+				    .conn_epoch = LAB_EPOCH,
+				    .path_epoch = LAB_PATH_EPOCH,
+				    .msg = 1,
+				    .msg_len = 10,
+				    .offset = 5,
+				    .body_len = 5};
+	struct mrc_place place;
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	h.releases = false;
+	lab_solo_channel(&h, false);
+	if (feed_frag(&h, 1, 0, 0, 5) == 0 && feed_frag(&h, 0, 0, 0, 10) == 0) {
+		lab_pump(&h);
+		assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, 0), 1);
+		/* The client reads these bytes now. */
+		mrc_conn_place(h.conn, &rest, 0, &place);
+		assert_true(place.is_scratch);
+	}
+	lab_host_fini(&h);
+}
+
+/* ring_advance() takes the address of the last released, also when it lies before the one before. */
+static void the_free_part_of_the_ring_never_goes_back(void **state)
+{
+	struct lab_host h;
+	uint32_t id;
+	uint64_t head;
+
+	lab_solo_up(&h, 1, false);
+	h.releases = false;
+	id = lab_solo_channel(&h, false);
+	if (feed_frag(&h, 1, 0, 0, 10) == 0 && feed_frag(&h, 0, 100, 0, 10) == 0) {
+		lab_pump(&h);
+		lab_msg(&h, MRC_EV_RELEASE, id, 0, 0);
+		head = mrc_conn_channel(h.conn, id)->ring_head;
+		lab_msg(&h, MRC_EV_RELEASE, id, 1, 0);
+		assert_true(mrc_conn_channel(h.conn, id)->ring_head >= head);
+	}
+	lab_host_fini(&h);
+}
+
+/* Dropped frames keep their hold; only frames that are taken in give it back. */
+static void a_hold_comes_back_also_from_a_frame_that_is_dropped(void **state)
+{
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_FRAG,
+				   .flags = MRC_WIRE_F_EAGER | MRC_WIRE_F_COPY,
+				   .conn_epoch = LAB_EPOCH,
+				   .path_epoch = LAB_PATH_EPOCH - 1,
+				   .msg_len = 10,
+				   .body_len = 10};
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_ARRIVED,
+		.arrived = {.path_epoch = LAB_PATH_EPOCH - 1,
+			    .is_body_good = true,
+			    .hold = 55,
+			    .hdr = &hdr},
+	};
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, true);
+	lab_solo_channel(&h, false);
+	assert_int_equal(lab_handle(&h, &ev), 0);
+	lab_pump(&h);
+	assert_non_null(lab_find(&h, MRC_ACT_HOLD_FREE, 0, 0));
+	lab_host_fini(&h);
+}
+
+/* on_level() takes "final, outcome OK, level none": DONE with OK though nothing was reached. */
+static void a_final_level_without_a_reason_is_no_success(void **state)
+{
+	struct lab_host h;
+	int outcome = 1, r;
+
+	lab_solo_up(&h, 1, false);
+	assert_int_equal(lab_send(&h, lab_solo_channel(&h, false), 10, MRC_LVL_COMMITTED, 1), 0);
+	lab_pump(&h);
+	r = lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_LEVEL, .arg = 1U << 8}, NULL);
+	lab_pump(&h);
+	assert_int_equal(r, -EPROTO);
+	assert_false(lab_done(&h, 1, &outcome));
+	lab_host_fini(&h);
+}
+
+/* mrc_conn_path_judge() asks again every half timeout: thousands of times a second while a peer is silent. */
+static void a_silent_peer_is_not_asked_about_without_pause(void **state)
+{
+	struct lab_pair p;
+	uint32_t ids[2], from;
+
+	lab_pair_up(&p, 2, NULL);
+	lab_pair_channel(&p, false, ids);
+	lab_send(&p.hosts[A], ids[A], 1000, MRC_LVL_PLACED, 1);
+	lab_pair_run(&p, 5 * MRC_MS);
+	for (int i = 0; i < 2; i++)
+		p.is_silent[i][A] = p.is_silent[i][B] = true;
+	lab_send(&p.hosts[A], ids[A], 1000, MRC_LVL_PLACED, 2);
+	from = p.hosts[A].log_count;
+	lab_pair_run(&p, MRC_S);
+	assert_in_range(lab_count(&p.hosts[A], MRC_ACT_CARRIER_ASK, from), 1, 200);
+	lab_pair_fini(&p);
+}
+
+/* Once in mrc_conn_frame() and once more by the PATH_DOWN that follows. */
+static void a_breach_is_counted_once(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_HELLO}, NULL);
+	lab_path(&h, MRC_EV_PATH_DOWN, 0, MRC_REASON_PROTOCOL);
+	assert_int_equal(lab_info(&h).protocol_errors, 1);
+	lab_host_fini(&h);
+}
+
+/* mrc_state_take() applies what comes before the field that is wrong. */
+static void a_refused_state_answers_nobody(void **state)
+{
+	const struct lab_state half = {.delivered = 1,
+				       .settled = 5,
+				       .ring_limit = LAB_RING_BYTES,
+				       .msg_limit = LAB_WINDOW};
+	struct lab_host h;
+	int outcome;
+
+	lab_solo_up(&h, 1, false);
+	assert_int_equal(lab_send(&h, lab_solo_channel(&h, false), 10, MRC_LVL_PLACED, 1), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_feed_state(&h, 0, 0, &half), -EPROTO);
+	lab_pump(&h);
+	assert_false(lab_done(&h, 1, &outcome));
+	lab_host_fini(&h);
+}
+
+/* mrc_ctl_take() counts it before it is judged, so the right one is "seen before" when it comes. */
+static void a_refused_control_frame_is_not_taken(void **state)
+{
+	struct lab_host h;
+	uint64_t taken;
+
+	lab_solo_up(&h, 1, false);
+	lab_solo_channel(&h, false);
+	taken = h.conn->ctl_taken;
+	assert_int_equal(lab_feed(&h, 0,
+				  (struct mrc_wire_hdr){.type = MRC_WIRE_CLOSE, .msg = taken},
+				  NULL),
+			 -EPROTO);
+	assert_int_equal(h.conn->ctl_taken, taken);
+	lab_host_fini(&h);
+}
+
+/* PATH_FAILED overwrites what struct mrc_path_info calls the reason of the last time it left service. */
+static void a_failed_attempt_does_not_hide_why_the_path_went(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	lab_carrier(&h, 0, false);
+	lab_pump(&h);
+	h.now_ns += MRC_S;
+	lab_timer(&h);
+	lab_pump(&h);
+	lab_path(&h, MRC_EV_PATH_FAILED, 0, MRC_REASON_CONNECT);
+	assert_int_equal(lab_path_info(&h, 0).reason, MRC_REASON_CARRIER);
+	lab_host_fini(&h);
+}
+
+/* OPEN and RESET in one turn: CH_DOWN of a channel that was never announced. */
+static void only_what_was_announced_goes_down(void **state)
+{
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_OPEN, .channel = 1};
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX] = {0};
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	h.accepts = false;
+	hdr.body_len = lab_half(body, 4096, 4096, 4, "svc");
+	assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
+	memset(body, 0, sizeof(body));
+	hdr = (struct mrc_wire_hdr){.type = MRC_WIRE_RESET, .channel = 1, .msg = 1, .body_len = 49};
+	assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_CH_INCOMING, 0), lab_count(&h, MRC_ACT_CH_DOWN, 0));
+	lab_host_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_told_do_not_overtake_the_level_of_a_void_message),
+		cmocka_unit_test(losing_the_level_of_a_void_message_breaks_no_path),
+		cmocka_unit_test(a_count_does_not_place_a_message_that_may_be_void),
+		cmocka_unit_test(a_void_message_does_not_stop_the_asking),
+		cmocka_unit_test(a_channel_that_took_data_before_its_accept_ends_with_the_epoch),
+		cmocka_unit_test(two_messages_never_share_memory_one_of_which_is_delivered),
+		cmocka_unit_test(the_free_part_of_the_ring_never_goes_back),
+		cmocka_unit_test(a_hold_comes_back_also_from_a_frame_that_is_dropped),
+		cmocka_unit_test(a_final_level_without_a_reason_is_no_success),
+		cmocka_unit_test(a_silent_peer_is_not_asked_about_without_pause),
+		cmocka_unit_test(a_breach_is_counted_once),
+		cmocka_unit_test(a_refused_state_answers_nobody),
+		cmocka_unit_test(a_refused_control_frame_is_not_taken),
+		cmocka_unit_test(a_failed_attempt_does_not_hide_why_the_path_went),
+		cmocka_unit_test(only_what_was_announced_goes_down),
+	};
+
+	return cmocka_run_group_tests_name("conn_known", tests, NULL, NULL);
+}
