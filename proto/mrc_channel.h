@@ -34,6 +34,7 @@ struct mrc_msg_out {
 	uint64_t want_start;  /* the peer asked for [start, end) again */
 	uint64_t want_end;
 	uint32_t frames_out; /* posted, and the rail may still read them */
+	uint32_t frag_count; /* first copies sent */
 	uint32_t want_count; /* times the peer asked again */
 	uint32_t next_ready; /* slot, in the channel's ready list */
 	uint32_t code;
@@ -60,8 +61,9 @@ struct mrc_msg_in {
 	struct mrc_range_set here;
 	uint32_t code;
 	int outcome;
-	uint8_t level; /* enum mrc_lvl: reached here */
-	bool is_known; /* len is known */
+	uint8_t level;      /* enum mrc_lvl: reached here */
+	bool is_want_blame; /* some of what is wanted failed its checksum */
+	bool is_known;      /* len is known */
 	bool is_eager;
 	bool is_asked; /* LANDING_WANT was given */
 	bool is_granted;
@@ -112,6 +114,7 @@ struct mrc_channel {
 	bool has_client;     /* CH_OPEN or CH_ACCEPT was given: there is a landing ring */
 	bool is_established; /* the peer has accepted (or we have) */
 	bool is_aborted;     /* our client has died */
+	bool is_heard;       /* something of the peer's was taken in on it in this conn epoch */
 	bool is_detached;    /* its conn epoch is over: nothing to tell anybody */
 	char service[MRC_NAME_MAX + 1];
 	int end_outcome;
@@ -178,14 +181,16 @@ struct mrc_channel {
 	uint64_t peer_settled_stated; /* what the sender said; we follow when memory is released */
 	uint64_t deliver_next;        /* all before it are delivered or void */
 	uint64_t visible_next;
-	uint64_t final_next;        /* all before it are final, and told where it matters */
-	uint64_t ask_next;          /* next to get a landing buffer */
-	bool is_asking;             /* LANDING_WANT is unanswered */
+	uint64_t final_next; /* all before it are final, and told where it matters */
+	uint64_t ask_next;   /* next to get a landing buffer */
+	bool is_asking;      /* LANDING_WANT of `asking` is unanswered */
+	uint64_t asking;
 	uint64_t ring_head;         /* positions before it are free again */
 	uint64_t ring_delivered;    /* end of the last eager message delivered */
 	uint64_t ring_release_next; /* message whose release moves ring_head next */
 	uint64_t release_next;      /* all before it are released or void */
 	uint64_t ring_limit_told, msg_limit_told;
+	uint32_t void_count_in; /* void messages in the window */
 	uint32_t held_count;    /* delivered and not released */
 	uint32_t level_unacked; /* LEVEL frames in flight */
 	struct mrc_bits ask_bits, cts_bits, want_bits, level_bits, free_bits, deliver_bits;
@@ -274,5 +279,7 @@ int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, 
 bool mrc_channel_in_ask(struct mrc_channel *ch, uint64_t *number_out);
 /* Is there something to DELIVER or a GAP now? The number in *number_out. */
 bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out);
+/* No count may pass a void message before its LEVEL was heard: the first such, or `to`. */
+uint64_t mrc_channel_in_heard(const struct mrc_channel *ch, uint64_t to);
 
 #endif

@@ -371,17 +371,18 @@ static void end_append_if_ready(struct mrc_conn *conn, struct mrc_channel *ch)
 /* Can nothing of the peer's land in this channel's memory any more? (DESIGN 7.6) */
 static bool is_drained(struct mrc_conn *conn, struct mrc_channel *ch)
 {
-	if (ch->is_detached || !conn->is_direct_seen)
+	if (!ch->is_detached && !conn->is_direct_seen)
 		return true;
-	if (!ch->peer_drained)
+	if (!ch->is_detached && !ch->peer_drained)
 		return false;
 	for (uint8_t i = 0; i < ch->drain_count; i++) {
 		const struct mrc_path *path = mrc_conn_path_by_id(conn, ch->drain[i].path_id);
 
 		if (!path || path->fenced_epoch >= ch->drain[i].epoch ||
-		    path->epoch > ch->drain[i].epoch)
+		    path->epoch > ch->drain[i].epoch || ch->drain[i].count == 0)
 			continue;
-		if (path->epoch == ch->drain[i].epoch && path->taken < ch->drain[i].count)
+		/* Of an epoch that is not up here yet nothing was taken in. */
+		if (path->epoch < ch->drain[i].epoch || path->taken < ch->drain[i].count)
 			return false;
 	}
 	return true;
@@ -487,6 +488,21 @@ void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int out
 	}
 }
 
+/* What the old epoch's paths may still write is over only when each of them is fenced (DESIGN 7.4). */
+static void detached_drain(struct mrc_conn *conn, struct mrc_channel *ch)
+{
+	ch->drain_count = 0;
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		if (!path->is_connected || !path->is_direct)
+			continue;
+		ch->drain[ch->drain_count].path_id = path->path_id;
+		ch->drain[ch->drain_count].epoch = path->epoch;
+		ch->drain[ch->drain_count++].count = MRC_NEVER;
+	}
+}
+
 void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id)
 {
 	struct mrc_list *at;
@@ -499,14 +515,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->epoch = epoch;
 	conn->epoch_last = MRC_MAX(conn->epoch_last, epoch);
 	conn->peer_boot_id = peer_boot_id;
-	conn->ctl_next = 0;
-	conn->ctl_sent = 0;
-	conn->ctl_acked = 0;
-	conn->ctl_taken = 0;
-	conn->resend_head = 0;
-	conn->resend_tail = 0;
 	conn->peer_port_version = 0;
-	conn->is_direct_seen = false;
 	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
 		if (conn->holds[i].state != MRC_HOLD_NONE &&
 		    conn->holds[i].state != MRC_HOLD_DONE) {
@@ -523,6 +532,13 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 		path->tell_fence = false;
 		path->tell_fenced = false;
 	}
+	/* After the paths: what they said and marked belongs to the old epoch's logs. */
+	conn->ctl_next = 0;
+	conn->ctl_sent = 0;
+	conn->ctl_acked = 0;
+	conn->ctl_taken = 0;
+	conn->resend_head = 0;
+	conn->resend_tail = 0;
 	for (at = conn->all.next; at != &conn->all; at = next) {
 		struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_all);
 
@@ -531,13 +547,17 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 		ch->level_unacked = 0;
 		if (ch->is_detached)
 			continue;
-		if (ch->state == MRC_CH_OPENING) {
+		if (ch->state == MRC_CH_OPENING && !ch->is_heard) {
 			/* Never accepted, so nothing was sent on it: it opens anew. */
+			ch->facts = 0;
+			ch->ring_limit = 0;
+			ch->msg_limit = 0;
 			mrc_ctl_append(conn, MRC_WIRE_OPEN, ch, 0);
 			continue;
 		}
 		mrc_conn_channel_end(conn, ch, MRC_OUT_UNKNOWN, 0);
 		ch->is_detached = true;
+		detached_drain(conn, ch);
 		ch->facts = 0;
 		bucket_remove(conn, ch);
 		mrc_list_remove(&ch->in_facts);
@@ -664,9 +684,10 @@ static int on_landing(struct mrc_conn *conn, struct mrc_channel *ch, const struc
 	struct mrc_msg_in *msg = mrc_channel_in(ch, ev->number);
 
 	(void)conn;
+	if (ch->is_asking && ch->asking == ev->number)
+		ch->is_asking = false; /* answered, whether it is needed still or not */
 	if (ch->state == MRC_CH_ENDED || !msg || !msg->is_asked || msg->is_granted || msg->is_void)
 		return -ENOENT;
-	ch->is_asking = false;
 	msg->is_granted = true;
 	msg->addr = ev->addr;
 	mrc_bits_set(&ch->cts_bits, (uint32_t)(ev->number & (ch->in_window - 1)));

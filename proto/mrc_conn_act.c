@@ -206,6 +206,8 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 		record = post_begin(conn, path, act, MRC_WIRE_WANT, MRC_REC_WANT, 0);
 		hdr->offset = msg->want_start;
 		hdr->msg_len = msg->want_end;
+		hdr->arg = msg->is_want_blame; /* else it only found no room here */
+		msg->is_want_blame = false;
 		record->offset = msg->want_start;
 		record->end = msg->want_end;
 		msg->want_start = 0;
@@ -360,6 +362,7 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 	act->post.payload_addr = msg->addr + offset;
 	act->post.channel_cookie = ch->cookie;
 	msg->frames_out++;
+	msg->frag_count += !resend;
 }
 
 static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
@@ -377,7 +380,11 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 			conn->resend_head++;
 			continue;
 		}
-		path = path_for_data(conn, resend->len, 0);
+		/*
+		 * Any open path: while one waits here no new data may be posted, or the
+		 * ring would not be bounded by the records of all paths.
+		 */
+		path = path_for_data(conn, resend->len, MRC_NEVER / 4);
 		if (!path)
 			return false;
 		len = MRC_MIN(resend->len, conn->limits.frag_bytes_max);
@@ -703,6 +710,7 @@ static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
 			mrc_bits_clear(&ch->ask_bits, slot);
 			ch->in[slot].is_asked = true;
 			ch->is_asking = true;
+			ch->asking = number;
 			message_action(ch, number, MRC_ACT_LANDING_WANT, act);
 			act->msg.len = ch->in[slot].len;
 			return true;

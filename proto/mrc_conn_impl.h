@@ -103,6 +103,7 @@ struct mrc_conn {
 	uint32_t ctl_count;
 	uint64_t ctl_next, ctl_sent, ctl_acked; /* numbers to append, to send, taken by the peer */
 	uint64_t ctl_taken;                     /* numbers of the peer's taken by us */
+	uint64_t ctl_back_ns;                   /* last time it went back */
 	uint8_t ctl_path;                       /* the one they go on while it is good */
 
 	/* Resends, bounded by all paths' records. */

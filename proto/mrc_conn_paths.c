@@ -211,8 +211,11 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 	switch ((enum mrc_record_kind)record->kind) {
 	case MRC_REC_CTL:
 		/* Taken in, yet not taken: it came out of turn and was dropped. */
-		if (record->msg >= conn->ctl_acked && record->msg < conn->ctl_sent)
+		if (record->msg >= conn->ctl_acked && record->msg < conn->ctl_sent &&
+		    record->sent_ns >= conn->ctl_back_ns) {
 			conn->ctl_sent = conn->ctl_acked;
+			conn->ctl_back_ns = conn->now_ns; /* those sent before say no more */
+		}
 		return;
 	case MRC_REC_LEVEL:
 	case MRC_REC_DRAINED:
@@ -355,9 +358,22 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 			return -EINVAL;
 		mrc_conn_reset(conn, ev->conn_epoch, ev->peer_boot_id);
 	}
-	if (!path->is_known) {
+	if (!path->is_known || path->path_id != ev->path_id) {
+		/* The initiator numbers them, and may have been started anew with other ones. */
+		for (uint8_t i = 0; i < conn->path_count; i++) {
+			struct mrc_path *other = &conn->paths[i];
+
+			if (other == path || !other->is_known || other->path_id != ev->path_id)
+				continue;
+			if (other->is_connected)
+				mrc_conn_path_leave(conn, other, MRC_REASON_CLOSED, true);
+			other->is_known = false;
+			other->tell_fence = false;
+			other->tell_fenced = false;
+		}
 		path->path_id = ev->path_id;
 		path->is_known = true;
+		path->tell_fenced = false;
 		mrc_conn_ports_update(conn);
 	}
 	path->is_direct = ev->is_direct_capable;
@@ -540,6 +556,10 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 		return;
 	path->probes_good++;
 	if (path->probes_good >= conn->limits.probe_count) {
+		if (!path->is_carrier_up) { /* the event was missed */
+			path->is_carrier_up = true;
+			mrc_conn_ports_update(conn);
+		}
 		mrc_conn_path_set(conn, path, MRC_PATH_GOOD, MRC_REASON_NONE);
 		path->probe_due_ns = conn->now_ns + conn->limits.probe_interval_ns;
 	} else {
@@ -643,6 +663,8 @@ void mrc_conn_tick(struct mrc_conn *conn)
 				mrc_list_entry(conn->lazy_work.next, struct mrc_channel, in_lazy);
 
 			mrc_list_remove(&ch->in_lazy);
+			if (!(ch->facts & MRC_FACT_STATE_LAZY))
+				continue; /* told since */
 			ch->facts |= MRC_FACT_STATE;
 			mrc_conn_touch(conn, ch);
 		}

@@ -42,6 +42,15 @@ static struct mrc_hold *hold_take(struct mrc_conn *conn)
 	abort(); /* the embedder has holds_max buffers and no more */
 }
 
+/* The frame it came with is not taken: give it back. */
+static void hold_refuse(struct mrc_conn *conn, uint64_t id)
+{
+	struct mrc_hold *hold = hold_take(conn);
+
+	*hold = (struct mrc_hold){.id = id};
+	hold_drop(conn, hold);
+}
+
 /* ---- fragments ---- */
 
 static bool is_needed(const struct mrc_channel *ch, const struct mrc_msg_in *msg)
@@ -60,6 +69,8 @@ static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 
 	*ch_out = ch;
 	*msg_out = NULL;
+	if (hdr->conn_epoch != conn->epoch)
+		return 0; /* channel numbers begin anew with a conn epoch */
 	if (!ch || !ch->has_client || ch->state == MRC_CH_ENDED)
 		return 0; /* gone, or not ours to receive on: the bytes are not needed */
 	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
@@ -149,22 +160,40 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	     hdr->writer_epoch != path->epoch))
 		return -EPROTO; /* only the path itself can vouch for a direct write */
 	r = frag_message(conn, hdr, &ch, &msg);
-	if (r)
+	if (r == 0 && ev->hold && hdr->flags & MRC_WIRE_F_COPY) {
+		const struct mrc_path *writer = mrc_conn_path_by_id(conn, hdr->writer_path);
+
+		if (!writer || hdr->writer_epoch > writer->epoch)
+			r = -EPROTO; /* nobody of that name can have written */
+	}
+	if (r) {
+		if (ev->hold)
+			hold_refuse(conn, ev->hold);
 		return r;
+	}
 	conn->active_ns = conn->now_ns;
 	if (!msg) {
 		conn->duplicates++;
-		if (ev->hold) {
-			hold = hold_take(conn);
-			*hold = (struct mrc_hold){.id = ev->hold};
-			hold_drop(conn, hold);
-		}
+		if (ev->hold)
+			hold_refuse(conn, ev->hold);
 		return 0;
 	}
 	frag_flags(msg, hdr);
 	if (!ev->is_body_good) {
-		path->body_errors++;
-		mrc_channel_in_want(ch, hdr->msg, hdr->offset, hdr->offset + hdr->body_len);
+		uint64_t start;
+		uint64_t end;
+
+		if (ev->hold)
+			hold_refuse(conn, ev->hold);
+		/* The checksum of a copy that is not needed any more says nothing (DESIGN 7.12). */
+		if (mrc_range_set_gap(&conn->ranges, &msg->here, hdr->offset,
+				      hdr->offset + hdr->body_len, &start, &end)) {
+			path->body_errors++;
+			msg->is_want_blame = true;
+			mrc_channel_in_want(ch, hdr->msg, start, hdr->offset + hdr->body_len);
+		} else {
+			conn->duplicates++;
+		}
 	} else if (ev->hold) {
 		const struct mrc_path *writer = NULL;
 
@@ -285,7 +314,10 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		msg->want_start = MRC_MIN(msg->want_start, hdr->offset);
 		msg->want_end = MRC_MAX(msg->want_end, MRC_MIN(hdr->msg_len, msg->next_offset));
 	}
-	if (++msg->want_count > MRC_WANTS_MAX && !msg->is_void_asked) {
+	/* A large message may meet many damaged fragments, and be hit by many failures of paths. */
+	msg->want_count += hdr->arg & 1;
+	if (msg->want_count > MRC_WANTS_MAX + 4 * (uint64_t)msg->frag_count &&
+	    !msg->is_void_asked) {
 		/*
 		 * Copy after copy fails its checksum on every path: the client is
 		 * changing the bytes while they are read (invariant 8).
@@ -310,6 +342,8 @@ static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		return 0;
 	if (level > MRC_LVL_COMMITTED || outcome > 0 || outcome < MRC_OUT_IN_USE)
 		return -EPROTO;
+	if (is_final ? outcome == MRC_OUT_OK && level != MRC_LVL_COMMITTED : outcome != 0)
+		return -EPROTO; /* done, but not done */
 	if (!mrc_channel_out_level(ch, hdr->msg, (enum mrc_lvl)level, outcome,
 				   (uint32_t)(hdr->arg >> 32), is_final))
 		return -EPROTO;
@@ -428,12 +462,17 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	const struct mrc_wire_hdr *hdr = ev->hdr;
 	int r = 0;
 
-	if (!path->is_connected || ev->path_epoch != path->epoch)
-		return 0; /* left over from a fenced epoch (DESIGN 7.3) */
-	if (hdr->conn_epoch != conn->epoch || hdr->path_epoch != path->epoch)
+	/* Left over from a fenced epoch (DESIGN 7.3), or given up already: not taken in. */
+	if (!path->is_connected || ev->path_epoch != path->epoch || path->do_fence) {
+		if (ev->hold)
+			hold_refuse(conn, ev->hold);
+		return 0;
+	}
+	if (hdr->conn_epoch != conn->epoch || hdr->path_epoch != path->epoch) {
+		if (ev->hold)
+			hold_refuse(conn, ev->hold);
 		return -EPROTO;
-	if (path->do_fence)
-		return 0; /* given up already: not taken in */
+	}
 	path->taken++;
 	path->frames_received++;
 	path->bytes_received += hdr->type == MRC_WIRE_FRAG ? hdr->body_len : 0;

@@ -63,8 +63,8 @@ bool mrc_ctl_acked(struct mrc_conn *conn, uint64_t taken)
 void mrc_state_put(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c)
 {
 	(void)conn;
-	mrc_put_u64(c, ch->deliver_next);
-	mrc_put_u64(c, ch->visible_next);
+	mrc_put_u64(c, mrc_channel_in_heard(ch, ch->deliver_next));
+	mrc_put_u64(c, mrc_channel_in_heard(ch, ch->visible_next));
 	mrc_put_u64(c, ch->final_next);
 	mrc_put_u64(c, ch->settled);
 	mrc_put_u64(c, ch->ring_head + ch->ring_bytes);
@@ -280,6 +280,8 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t num
 	if (msg->is_delivered || msg->is_whole || msg->is_void)
 		return 0;
 	msg->is_void = true;
+	ch->void_count_in++;
+	ch->is_heard = true;
 	mrc_bits_clear(&ch->ask_bits, (uint32_t)(number & (ch->in_window - 1)));
 	if (ch->is_unordered)
 		mrc_bits_set(&ch->deliver_bits, (uint32_t)(number & (ch->in_window - 1)));

@@ -22,13 +22,13 @@ static void ring_advance(struct mrc_channel *ch)
 	while (ch->ring_release_next < end) {
 		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->ring_release_next)];
 
-		if (msg->is_void || (msg->is_known && !msg->is_eager)) {
+		if (msg->is_known && !msg->is_eager) {
 			ch->ring_release_next++;
 			continue;
 		}
-		if (!msg->is_released)
+		if (!msg->is_released && !msg->is_void)
 			break;
-		if (msg->len)
+		if (msg->is_known && msg->len)
 			ch->ring_head = msg->addr + msg->len;
 		ch->ring_release_next++;
 	}
@@ -48,8 +48,11 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 
 		if (msg->is_delivered && !msg->is_void && !msg->is_released)
 			break;
+		if (msg->is_void && !msg->is_delivered)
+			break; /* its GAP is still to be taken */
 		if (mrc_bits_has(&ch->free_bits, slot))
 			break; /* its LANDING_FREE is still to be taken */
+		ch->void_count_in -= msg->is_void;
 		mrc_range_set_clear(pool, &msg->here);
 		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE};
 		mrc_bits_clear(&ch->ask_bits, slot);
@@ -90,15 +93,28 @@ static bool position_is_fine(struct mrc_channel *ch, uint64_t number, uint64_t p
 	if (position - ch->ring_head > ch->ring_bytes ||
 	    position - ch->ring_head + len > ch->ring_bytes || len > ch->ring_bytes - offset)
 		return false;
-	if (!ch->is_unordered)
-		return position >= ch->ring_delivered;
-	for (uint64_t n = ch->peer_settled; n < ch->peer_settled + ch->in_window; n++) {
+	/*
+	 * Positions grow with the numbers: then no two messages share a byte, and
+	 * none lies behind ring_head once that has moved on. The neighbours that are
+	 * known say enough, for they were checked alike.
+	 */
+	for (uint64_t n = number; n-- > ch->peer_settled;) {
 		const struct mrc_msg_in *other = &ch->in[slot_of(ch, n)];
 
-		if (n == number || !other->is_eager || !other->is_delivered || other->is_released)
-			continue;
-		if (position < other->addr + other->len && other->addr < position + len)
-			return false;
+		if (other->is_known && other->is_eager && other->len) {
+			if (position < other->addr + other->len)
+				return false;
+			break;
+		}
+	}
+	for (uint64_t n = number + 1; n < ch->peer_settled + ch->in_window; n++) {
+		const struct mrc_msg_in *other = &ch->in[slot_of(ch, n)];
+
+		if (other->is_known && other->is_eager && other->len) {
+			if (position + len > other->addr)
+				return false;
+			break;
+		}
 	}
 	return true;
 }
@@ -123,12 +139,13 @@ int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, 
 		return -EPROTO;
 	if (!is_eager && len == 0)
 		return -EPROTO;
+	ch->is_heard = true;
 	msg->is_known = true;
 	msg->is_eager = is_eager;
 	msg->is_granted = is_eager;
 	msg->len = len;
 	msg->addr = is_eager ? position : 0;
-	if (!is_eager)
+	if (!is_eager && !msg->is_void)
 		mrc_bits_set(&ch->ask_bits, slot_of(ch, number));
 	return 0;
 }
@@ -176,6 +193,9 @@ static void counts_advance(struct mrc_channel *ch)
 {
 	uint64_t end = ch->peer_settled + ch->in_window;
 
+	/* What the sender has settled it knows, heard or not: those slots are other messages' now. */
+	ch->visible_next = MRC_MAX(ch->visible_next, ch->peer_settled);
+	ch->final_next = MRC_MAX(ch->final_next, ch->peer_settled);
 	while (ch->visible_next < end) {
 		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->visible_next)];
 
@@ -238,6 +258,8 @@ void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
 	if (!msg || !msg->is_final || mrc_bits_has(&ch->level_bits, slot_of(ch, number)))
 		return; /* it has changed since: another LEVEL is to come */
 	msg->is_final_told = true;
+	if (msg->is_void)
+		ch->facts |= MRC_FACT_STATE; /* the counts may pass it now */
 	counts_advance(ch);
 }
 
@@ -317,4 +339,17 @@ bool mrc_channel_in_next(struct mrc_channel *ch, uint64_t *number_out)
 		return false;
 	*number_out = ch->deliver_next;
 	return true;
+}
+
+uint64_t mrc_channel_in_heard(const struct mrc_channel *ch, uint64_t to)
+{
+	if (!ch->void_count_in)
+		return to;
+	for (uint64_t n = MRC_MAX(ch->final_next, ch->peer_settled); n < to; n++) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, n)];
+
+		if (msg->is_void && !msg->is_final_told)
+			return n;
+	}
+	return to;
 }

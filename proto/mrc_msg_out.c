@@ -212,8 +212,16 @@ bool mrc_channel_settle(struct mrc_channel *ch)
 {
 	uint64_t settled_old = ch->settled;
 
-	while (mrc_channel_can_settle(ch))
-		ch->settled++;
+	while (mrc_channel_can_settle(ch)) {
+		uint32_t slot = (uint32_t)(ch->settled++ & (ch->out_window - 1));
+
+		/* The slot is another message's now: nothing of this one may still be said. */
+		mrc_bits_clear(&ch->rts_bits, slot);
+		if (mrc_bits_has(&ch->void_bits, slot)) {
+			mrc_bits_clear(&ch->void_bits, slot);
+			ch->void_count--;
+		}
+	}
 	ch->admit_next = MRC_MAX(ch->admit_next, ch->settled);
 	return ch->settled != settled_old;
 }
