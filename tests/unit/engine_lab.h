@@ -371,6 +371,7 @@ struct lab_pair {
 	uint64_t now_ns;
 	uint64_t order_next;
 	struct lab_frame *frames;
+	uint32_t frames_high; /* none is used from here on */
 	uint64_t delay_ns[LAB_PATHS_MAX];
 	bool is_cut[LAB_PATHS_MAX];       /* nobody can connect */
 	bool is_silent[LAB_PATHS_MAX][2]; /* what host h sends is lost, with no word of it */
@@ -421,6 +422,7 @@ static inline void lab_wire_put(struct lab_host *h, const struct mrc_act_post *p
 		.at_ns = p->now_ns + p->delay_ns[post->index],
 		.order = p->order_next++,
 	};
+	p->frames_high = MRC_MAX(p->frames_high, (uint32_t)(frame - p->frames) + 1);
 	mrc_wire_encode(&post->hdr, lab_crc32c, frame->hdr);
 	memcpy(frame->body, post->body, post->body_len);
 }
@@ -428,7 +430,7 @@ static inline void lab_wire_put(struct lab_host *h, const struct mrc_act_post *p
 /* What is under way on this path never arrives. */
 static inline void lab_wire_drop(struct lab_pair *p, uint8_t path)
 {
-	for (uint32_t i = 0; i < LAB_FRAMES_MAX; i++) {
+	for (uint32_t i = 0; i < p->frames_high; i++) {
 		if (p->frames[i].path == path)
 			p->frames[i].is_used = false;
 	}
@@ -602,7 +604,7 @@ static inline uint64_t lab_pair_next_ns(const struct lab_pair *p)
 	uint64_t at_ns = MRC_MIN(mrc_conn_deadline_ns(p->hosts[0].conn),
 				 mrc_conn_deadline_ns(p->hosts[1].conn));
 
-	for (uint32_t i = 0; i < LAB_FRAMES_MAX; i++) {
+	for (uint32_t i = 0; i < p->frames_high; i++) {
 		if (p->frames[i].is_used)
 			at_ns = MRC_MIN(at_ns, p->frames[i].at_ns);
 	}
@@ -623,7 +625,7 @@ static inline void lab_pair_run(struct lab_pair *p, uint64_t span_ns)
 			break;
 		p->now_ns = MRC_MAX(p->now_ns, at_ns);
 		p->hosts[0].now_ns = p->hosts[1].now_ns = p->now_ns;
-		for (uint32_t i = 0; i < LAB_FRAMES_MAX; i++) {
+		for (uint32_t i = 0; i < p->frames_high; i++) {
 			struct lab_frame *frame = &p->frames[i];
 
 			if (frame->is_used && frame->at_ns <= p->now_ns &&
