@@ -257,6 +257,8 @@ void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code
 
 /* ---- receiving (mrc_msg_in.c) ---- */
 
+/* Can the sender have settled so many? */
+bool mrc_channel_in_may_settle(const struct mrc_channel *ch, uint64_t settled);
 /* The sender has settled all before `settled`: free their slots. False when that cannot be. */
 bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled);
 /* First sight of a message's length and place (eager), or of its length (RTS). -EPROTO. */

@@ -474,9 +474,11 @@ void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int out
 					 code);
 	/* What is left are words that end things and the verdicts given before. */
 	ch->facts &= MRC_FACT_LEVEL | MRC_FACT_STATE | MRC_FACT_DRAINED;
-	ch->do_incoming = false;
 	ch->do_room = false;
-	if (!ch->is_aborted)
+	if (ch->do_incoming) { /* nobody has heard of it here */
+		ch->do_incoming = false;
+		ch->is_down_told = true;
+	} else if (!ch->is_aborted)
 		ch->do_down = true;
 	else if (ch->done_count) {
 		/* Nobody is left to be answered. */

@@ -189,7 +189,7 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	} else if (record->kind == MRC_REC_LEVEL) {
 		MRC_ASSERT(ch->level_unacked > 0);
 		ch->level_unacked--;
-		if (in && in->is_known) {
+		if (in && (in->is_known || in->is_void)) {
 			mrc_bits_set(&ch->level_bits, slot);
 			ch->facts |= MRC_FACT_LEVEL;
 		}
@@ -436,7 +436,7 @@ int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
 			return 0; /* of an epoch before: dropped */
 		if (ev->path.reason == MRC_REASON_CORRUPT)
 			path->header_errors++;
-		if (ev->path.reason == MRC_REASON_PROTOCOL)
+		if (ev->path.reason == MRC_REASON_PROTOCOL && !path->is_breach_counted)
 			conn->protocol_errors++;
 		mrc_conn_path_leave(conn, path, ev->path.reason, true);
 		path_gone(conn, path);
@@ -447,7 +447,8 @@ int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
 		return 0;
 	case MRC_EV_PATH_FAILED:
 		if (path->is_connecting) {
-			path->reason = MRC_REASON_CONNECT;
+			if (path->reason == MRC_REASON_NONE)
+				path->reason = MRC_REASON_CONNECT;
 			connect_later(conn, path);
 		}
 		return 0;
@@ -537,7 +538,8 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 		}
 		if (late_ns >= timeout_ns)
 			path->do_carrier_ask = true;
-		path->judge_ns = conn->now_ns + timeout_ns / 2 + 1;
+		/* The longer nobody answers, the less often it is asked. */
+		path->judge_ns = conn->now_ns + MRC_MAX(timeout_ns / 2, late_ns / 8) + 1;
 		if (late_ns < timeout_ns)
 			path->judge_ns = path->oldest_sent_ns + timeout_ns;
 		return;

@@ -543,8 +543,10 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		r = -EPROTO;
 		break;
 	}
-	if (r)
+	if (r) {
 		conn->protocol_errors++;
+		path->is_breach_counted = true;
+	}
 	if (!mrc_list_is_empty(&conn->drain_work))
 		mrc_conn_drains(conn);
 	return r;

@@ -86,13 +86,15 @@ int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cur
 		return -EPROTO;
 	if (!ch->has_client)
 		return 0;
-	if (!mrc_channel_out_counts(ch, delivered, visible, final))
-		return -EPROTO;
-	if (!mrc_channel_in_settled(ch, &conn->ranges, settled))
+	/* Judged whole before any of it counts. */
+	if (!mrc_channel_in_may_settle(ch, settled))
 		return -EPROTO;
 	if (ch->is_established && (ring_limit > ch->ring_next + ch->peer_ring_bytes ||
 				   msg_limit > ch->send_next + ch->peer_window))
 		return -EPROTO;
+	if (!mrc_channel_out_counts(ch, delivered, visible, final))
+		return -EPROTO;
+	mrc_channel_in_settled(ch, &conn->ranges, settled);
 	ch->ring_limit = MRC_MAX(ch->ring_limit, ring_limit);
 	ch->msg_limit = MRC_MAX(ch->msg_limit, msg_limit);
 	return 0;
@@ -311,9 +313,10 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 		return 0;
 	}
 	ch = mrc_conn_channel_by_wire(conn, hdr->channel);
-	conn->ctl_taken++;
-	if (!ch)
+	if (!ch) {
+		conn->ctl_taken++;
 		return 0; /* forgotten here: nothing more can follow from it */
+	}
 	switch ((enum mrc_wire_type)hdr->type) {
 	case MRC_WIRE_ACCEPT:
 		if (!ch->is_opener)
@@ -344,6 +347,8 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 		r = take_void(conn, ch, hdr->offset);
 		break;
 	}
+	if (r == 0)
+		conn->ctl_taken++;
 	mrc_conn_touch(conn, ch);
 	return r;
 }

@@ -63,19 +63,25 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 	}
 }
 
+bool mrc_channel_in_may_settle(const struct mrc_channel *ch, uint64_t settled)
+{
+	if (settled <= ch->peer_settled_stated)
+		return true;
+	if (settled - ch->peer_settled > ch->in_window)
+		return false;
+	/* It can only know what we made final. */
+	for (uint64_t n = MRC_MAX(ch->peer_settled, ch->peer_settled_stated); n < settled; n++) {
+		if (!ch->in[slot_of(ch, n)].is_final)
+			return false;
+	}
+	return true;
+}
+
 bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled)
 {
-	if (settled > ch->peer_settled_stated) {
-		if (settled - ch->peer_settled > ch->in_window)
-			return false;
-		/* It can only know what we made final. */
-		for (uint64_t n = MRC_MAX(ch->peer_settled, ch->peer_settled_stated); n < settled;
-		     n++) {
-			if (!ch->in[slot_of(ch, n)].is_final)
-				return false;
-		}
-		ch->peer_settled_stated = settled;
-	}
+	if (!mrc_channel_in_may_settle(ch, settled))
+		return false;
+	ch->peer_settled_stated = MRC_MAX(ch->peer_settled_stated, settled);
 	settled_follow(ch, pool);
 	return true;
 }

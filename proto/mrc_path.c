@@ -58,6 +58,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->do_strip = false;
 	path->do_probe_ack = false;
 	path->tell_fence = false;
+	path->is_breach_counted = false;
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
 	path->rate.delivered_ns = now_ns;

@@ -421,20 +421,6 @@ static void learning_refuses_what_cannot_be(void **state)
 	}
 }
 
-static void what_was_learnt_does_not_change(void **state)
-{
-	struct fixture f;
-
-	fixture_init(&f);
-	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 16), 0);
-	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 16), 0);
-	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 9, true, 16), -EPROTO);
-	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, false, 16), -EPROTO);
-	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 17), -EPROTO);
-	assert_int_equal(f.in[0].addr, 16);
-	assert_int_equal(f.in[0].len, 8);
-}
-
 /* Message `number` of 8 bytes comes whole and is delivered, as mrc_conn_act.c does it. */
 static void delivered(struct fixture *f, uint64_t number, uint64_t position)
 {
@@ -453,6 +439,51 @@ static void delivered(struct fixture *f, uint64_t number, uint64_t position)
 	       f->in[f->ch.deliver_next % WINDOW].is_delivered)
 		f->ch.deliver_next++;
 	mrc_channel_in_reached(&f->ch, next, MRC_LVL_PLACED);
+}
+
+/* With the beginning of the ring free again, credit alone would allow it. */
+static void nothing_received_crosses_the_end_of_the_ring(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	delivered(&f, 0, 0);
+	assert_int_equal(mrc_channel_in_release(&f.ch, &f.pool, 0), 0);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 1, 8, true, RING - 7), -EPROTO);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 1, 8, true, RING), 0);
+}
+
+/* Else a message could be written over one of an earlier number that the client reads by then. */
+static void positions_grow_with_the_numbers(void **state)
+{
+	for (int is_unordered = 0; is_unordered < 2; is_unordered++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		f.ch.is_unordered = is_unordered;
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 2, 8, true, 100), 0);
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 1, 8, true, 93), -EPROTO);
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 1, 8, true, 92), 0);
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 4, 8, true, 107), -EPROTO);
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 4, 8, true, 108), 0);
+		/* Empty and granted ones have no position. */
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 3, 0, true, 5), 0);
+		assert_int_equal(mrc_channel_in_learn(&f.ch, 5, 8, true, 107), -EPROTO);
+	}
+}
+
+static void what_was_learnt_does_not_change(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 16), 0);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 16), 0);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 9, true, 16), -EPROTO);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, false, 16), -EPROTO);
+	assert_int_equal(mrc_channel_in_learn(&f.ch, 0, 8, true, 17), -EPROTO);
+	assert_int_equal(f.in[0].addr, 16);
+	assert_int_equal(f.in[0].len, 8);
 }
 
 static void nothing_may_lie_over_what_a_client_reads(void **state)
@@ -641,6 +672,7 @@ static void a_message_is_whole_when_all_its_bytes_are(void **state)
 	assert_false(mrc_channel_in_next(&f.ch, &next));
 	mrc_channel_in_want(&f.ch, 0, 40, 45);
 	mrc_channel_in_want(&f.ch, 0, 30, 41);
+	mrc_channel_in_want(&f.ch, 0, 35, 36);
 	assert_int_equal(f.in[0].want_start, 30);
 	assert_int_equal(f.in[0].want_end, 45);
 	assert_int_equal(mrc_channel_in_here(&f.ch, &f.pool, 0, 20, 50), 30);
@@ -711,6 +743,8 @@ int main(void)
 		cmocka_unit_test(settling_needs_a_final_level_an_answer_and_an_idle_rail),
 		cmocka_unit_test(a_failed_channel_fails_only_what_was_not_reached),
 		cmocka_unit_test(learning_refuses_what_cannot_be),
+		cmocka_unit_test(nothing_received_crosses_the_end_of_the_ring),
+		cmocka_unit_test(positions_grow_with_the_numbers),
 		cmocka_unit_test(what_was_learnt_does_not_change),
 		cmocka_unit_test(nothing_may_lie_over_what_a_client_reads),
 		cmocka_unit_test(released_places_serve_again_in_order),
