@@ -323,6 +323,28 @@ static void acks_out_of_range_are_refused(void **state)
 	}
 }
 
+static void drained_of_more_paths_than_can_be_is_refused(void **state)
+{
+	for (uint8_t count = MRC_PATHS_MAX; count <= MRC_PATHS_MAX + 1; count++) {
+		struct mrc_wire_hdr hdr = {.type = MRC_WIRE_DRAINED, .body_len = 1 + 14U * count};
+		uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+		struct fixture f;
+		int r;
+
+		memset(body, 0xff, sizeof(body));
+		body[0] = count;
+		fixture_init(&f);
+		hdr.channel = f.wire;
+		look(&f, &f.before);
+		r = lab_feed(&f.h, 0, hdr, body);
+		if (count > MRC_PATHS_MAX)
+			refused(&f, "17 paths", r);
+		else
+			assert_int_equal(r, 0);
+		lab_host_fini(&f.h);
+	}
+}
+
 static void a_frame_of_another_epoch_than_its_paths_is_refused(void **state)
 {
 	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_NOP};
@@ -716,6 +738,7 @@ int main(void)
 		cmocka_unit_test(counts_and_credit_out_of_range_are_refused),
 		cmocka_unit_test(bodies_too_short_are_refused),
 		cmocka_unit_test(acks_out_of_range_are_refused),
+		cmocka_unit_test(drained_of_more_paths_than_can_be_is_refused),
 		cmocka_unit_test(a_frame_of_another_epoch_than_its_paths_is_refused),
 		cmocka_unit_test(a_fragment_before_its_buffer_was_granted_is_refused),
 		cmocka_unit_test(words_about_channels_that_are_gone_do_nothing),
