@@ -75,8 +75,10 @@ static void want_of_memory_fails_an_open_and_changes_nothing(void **state)
 	for (int n = 1; n < 20; n++) {
 		h.memory.fail_at = h.memory.taken + (uint64_t)n;
 		r = lab_open_at(&h, "svc", false, &id);
-		if (r == 0)
+		if (r == 0) {
+			assert_true(h.memory.taken < h.memory.fail_at); /* none was refused */
 			break;
+		}
 		assert_int_equal(r, -ENOMEM);
 		assert_int_equal(lab_info(&h).channel_count, 0);
 	}
@@ -681,6 +683,8 @@ static void loss_of_all_paths_for_any_time_ends_nothing(void **state)
 		lab_done_is(&p.hosts[A], i, MRC_OUT_OK);
 	assert_int_equal(lab_info(&p.hosts[A]).resets, 0);
 	assert_int_equal(lab_info(&p.hosts[A]).epoch, 1);
+	/* Connecting is a's part, also after it was up once. */
+	assert_null(lab_find(&p.hosts[B], MRC_ACT_CONNECT, 0, 0));
 	lab_pair_fini(&p);
 }
 
