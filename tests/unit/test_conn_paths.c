@@ -537,6 +537,31 @@ static void events_of_an_epoch_that_is_over_are_dropped(void **state)
 	lab_host_fini(&h);
 }
 
+/* DESIGN 7.4: a new conn epoch fences every older path epoch at this end. */
+static void a_new_conn_epoch_gives_the_old_paths_up(void **state)
+{
+	struct lab_host h;
+	const struct mrc_action *act;
+	uint32_t from;
+
+	lab_solo_up(&h, 2, false);
+	from = h.log_count;
+	assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, 0xb2, false), 0);
+	lab_pump(&h);
+	act = lab_find(&h, MRC_ACT_FENCE, from, 0);
+	assert_non_null(act);
+	assert_int_equal(act->path.index, 1);
+	assert_int_equal(act->path.path_epoch, LAB_PATH_EPOCH);
+	assert_false(lab_path_info(&h, 1).is_connected);
+	assert_int_equal(lab_path_info(&h, 1).reason, MRC_REASON_NEW_CONN);
+	assert_int_equal(lab_count(&h, MRC_ACT_CONN_RESET, from), 1);
+	/* What is said from now on is of the new epoch. */
+	for (uint32_t i = 0; lab_find(&h, MRC_ACT_POST, from, i); i++)
+		assert_int_equal(lab_find(&h, MRC_ACT_POST, from, i)->post.hdr.conn_epoch,
+				 LAB_EPOCH + 1);
+	lab_host_fini(&h);
+}
+
 static void an_older_path_or_conn_epoch_cannot_begin(void **state)
 {
 	struct lab_host h;
@@ -712,6 +737,7 @@ int main(void)
 		cmocka_unit_test(denied_and_allowed_at_once_comes_back),
 		cmocka_unit_test(a_path_that_comes_up_denied_is_closed),
 		cmocka_unit_test(events_of_an_epoch_that_is_over_are_dropped),
+		cmocka_unit_test(a_new_conn_epoch_gives_the_old_paths_up),
 		cmocka_unit_test(an_older_path_or_conn_epoch_cannot_begin),
 		cmocka_unit_test(joining_is_refused_when_things_have_moved_on),
 		cmocka_unit_test(what_a_host_says_of_itself_is_what_it_holds),
