@@ -8,11 +8,13 @@ for service in red green blue; do
 	e2e_serve b "serve-b-$service" --service "$service"
 	e2e_serve a "serve-a-$service" --service "$service"
 done
-count=60
+# a sanitized build has slow rails and is slow itself: fewer messages, more patience
+count=$((60 / LAB_SLOWNESS))
+patience=(--connect-timeout $((5 * LAB_SLOWNESS))s --drain-timeout $((10 * LAB_SLOWNESS))s)
 for service in red green blue; do
 	for size in 4KiB 256KiB; do
-		lab_perf_spawn "ab-$service-$size" a stream b --service "$service" --channels 8 --size $size --verify --count $((count * 8)) --json --quiet
-		lab_perf_spawn "ba-$service-$size" b stream a --service "$service" --channels 8 --size $size --verify --count $((count * 8)) --json --quiet
+		lab_perf_spawn "ab-$service-$size" a stream b --service "$service" --channels 8 --size $size --verify --count $((count * 8)) "${patience[@]}" --json --quiet
+		lab_perf_spawn "ba-$service-$size" b stream a --service "$service" --channels 8 --size $size --verify --count $((count * 8)) "${patience[@]}" --json --quiet
 	done
 done
 lab_cut 3 b
