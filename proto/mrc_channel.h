@@ -133,7 +133,7 @@ struct mrc_channel {
 	/* Flags for the embedder; each stays set until the action is taken. */
 	bool do_incoming, do_up, do_down, do_free, do_room;
 	bool is_room_wanted; /* a SEND found no slot */
-	bool is_up_told, is_down_told, is_freed;
+	bool is_down_told, is_freed;
 
 	/* Ending. */
 	bool end_wanted; /* CLOSE or RESET must be appended to the control log */
@@ -186,7 +186,6 @@ struct mrc_channel {
 	bool is_asking;      /* LANDING_WANT of `asking` is unanswered */
 	uint64_t asking;
 	uint64_t ring_head;         /* positions before it are free again */
-	uint64_t ring_delivered;    /* end of the last eager message delivered */
 	uint64_t ring_release_next; /* message whose release moves ring_head next */
 	uint64_t release_next;      /* all before it are released or void */
 	uint64_t ring_limit_told, msg_limit_told;

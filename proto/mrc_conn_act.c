@@ -623,8 +623,6 @@ static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t numb
 		ch->delivered_count++;
 		ch->delivered_bytes += msg->len;
 		conn->messages_delivered++;
-		if (msg->is_eager)
-			ch->ring_delivered = MRC_MAX(ch->ring_delivered, msg->addr + msg->len);
 	} else if (msg->is_granted && !msg->is_eager) {
 		mrc_bits_set(&ch->free_bits, slot);
 		ch->free_count++;
@@ -671,7 +669,6 @@ static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
 	}
 	if (ch->do_up) {
 		ch->do_up = false;
-		ch->is_up_told = true;
 		channel_action(ch, MRC_ACT_CH_UP, act);
 		return true;
 	}
