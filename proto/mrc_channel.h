@@ -31,12 +31,10 @@ struct mrc_msg_out {
 	uint64_t cookie;
 	uint64_t landing;     /* ring position, or the granted buffer's address */
 	uint64_t next_offset; /* first byte never sent */
-	uint64_t want_start;  /* the peer asked for [start, end) again */
-	uint64_t want_end;
-	uint32_t frames_out; /* posted, and the rail may still read them */
-	uint32_t frag_count; /* first copies sent */
-	uint32_t want_count; /* times the peer asked again */
-	uint32_t next_ready; /* slot, in the channel's ready list */
+	uint32_t frames_out;  /* posted, and the rail may still read them */
+	uint32_t frag_count;  /* first copies sent */
+	uint32_t want_count;  /* times the peer asked again */
+	uint32_t next_ready;  /* slot, in the channel's ready list */
 	uint32_t code;
 	int outcome;
 	int outcome_void;     /* what to say if the receiver lets it be void */
@@ -55,10 +53,9 @@ struct mrc_msg_out {
 /* A message this end receives. Lives until the sender has settled it. */
 struct mrc_msg_in {
 	uint64_t len;
-	uint64_t addr;       /* ring position, or the granted buffer's address */
-	uint64_t want_start; /* dropped here, to be asked for again */
-	uint64_t want_end;
+	uint64_t addr; /* ring position, or the granted buffer's address */
 	struct mrc_range_set here;
+	struct mrc_range_set wanted; /* landed and thrown away: to be asked for again */
 	uint32_t code;
 	int outcome;
 	uint8_t level;      /* enum mrc_lvl: reached here */
@@ -74,6 +71,7 @@ struct mrc_msg_in {
 	bool is_final;      /* committed, rejected or void */
 	bool is_final_told; /* the peer has acknowledged a LEVEL that says so */
 	bool is_void;
+	bool is_draining;  /* void, and a write to its memory may still be under way */
 	bool wants_placed; /* the sender waits for just that */
 	bool wants_visible;
 };
@@ -84,6 +82,19 @@ enum mrc_channel_state {
 	MRC_CH_OPEN,
 	MRC_CH_CLOSING, /* our client closed; its sends are being settled */
 	MRC_CH_ENDED,   /* no more messages either way */
+};
+
+/*
+ * What the peer had posted per path at some moment: all of it has landed when
+ * each path has taken so many in, or that epoch is fenced (DESIGN 7.6).
+ */
+struct mrc_drain {
+	uint8_t count;
+	struct {
+		uint16_t path_id;
+		uint32_t epoch;
+		uint64_t posted;
+	} paths[MRC_PATHS_MAX];
 };
 
 /* Facts about the channel that the peer has to be told. */
@@ -101,7 +112,8 @@ struct mrc_bits {
 	uint64_t words[MRC_WINDOW_WORDS];
 };
 
-struct mrc_flow; /* the client it belongs to, for fair turns; mrc_conn_impl.h */
+struct mrc_flow;  /* the client it belongs to, for fair turns; mrc_conn_impl.h */
+struct mrc_space; /* the peer's client's landing memory, and our keys to it; mrc_conn_impl.h */
 
 struct mrc_channel {
 	/* Identity. */
@@ -126,7 +138,7 @@ struct mrc_channel {
 	struct mrc_list in_clients; /* has actions for the embedder */
 	struct mrc_list in_facts;   /* has facts to tell */
 	struct mrc_list in_lazy;    /* has facts that may wait a little */
-	struct mrc_list in_drain;   /* ended, and something of the peer's may still land */
+	struct mrc_list in_drain;   /* something of the peer's may still land: ended, or void */
 	struct mrc_list in_flow;    /* has fragments to send */
 	struct mrc_flow *flow;
 
@@ -143,14 +155,11 @@ struct mrc_channel {
 	bool drained_acked;
 	bool peer_drained;    /* the peer told what it had posted when it stopped */
 	uint32_t ctl_unacked; /* control frames of this channel not yet taken */
-	uint8_t drain_count;
-	struct {
-		uint16_t path_id;
-		uint32_t epoch;
-		uint64_t count;
-	} drain[MRC_PATHS_MAX];
+	struct mrc_drain drain;
 
 	/* What the peer said of itself. */
+	struct mrc_space *peer_space; /* the conn's; NULL: no room was left to keep keys for it */
+	uint64_t peer_ring_addr;      /* of its landing ring, in that space */
 	uint64_t peer_ring_bytes;
 	uint64_t peer_msg_bytes_max;
 	uint32_t peer_window;
@@ -175,7 +184,8 @@ struct mrc_channel {
 	/* In. */
 	uint32_t in_window;
 	struct mrc_msg_in *in;
-	uint64_t ring_bytes; /* of our client's landing ring here */
+	uint64_t ring_addr; /* of our client's landing ring here, in its landing memory */
+	uint64_t ring_bytes;
 	uint64_t msg_bytes_max;
 	uint64_t peer_settled;        /* window is [peer_settled, peer_settled + in_window) */
 	uint64_t peer_settled_stated; /* what the sender said; we follow when memory is released */
@@ -189,9 +199,11 @@ struct mrc_channel {
 	uint64_t ring_release_next; /* message whose release moves ring_head next */
 	uint64_t release_next;      /* all before it are released or void */
 	uint64_t ring_limit_told, msg_limit_told;
-	uint32_t void_count_in; /* void messages in the window */
-	uint32_t held_count;    /* delivered and not released */
-	uint32_t level_unacked; /* LEVEL frames in flight */
+	uint32_t void_count_in;      /* void messages in the window */
+	uint32_t void_draining;      /* of them, with is_draining */
+	struct mrc_drain void_drain; /* of the last VOID: what it says holds for all before it */
+	uint32_t held_count;         /* delivered and not released */
+	uint32_t level_unacked;      /* LEVEL frames in flight */
 	struct mrc_bits ask_bits, cts_bits, want_bits, level_bits, free_bits, deliver_bits;
 	uint32_t free_count;
 	uint32_t facts; /* MRC_FACT_* */
@@ -266,8 +278,16 @@ int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, 
 /* Bytes [offset, offset + len) are here and right. Answers how many were new, -ENOBUFS. */
 int64_t mrc_channel_in_here(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number,
 			    uint64_t offset, uint64_t len);
-/* They were thrown away though they are needed: ask again. */
-void mrc_channel_in_want(struct mrc_channel *ch, uint64_t number, uint64_t start, uint64_t end);
+/*
+ * They landed and were thrown away though they are needed: ask again. -ENOBUFS:
+ * not more than `kept` nodes are left to remember it by, and nothing changed.
+ */
+int mrc_channel_in_want(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number,
+			uint64_t start, uint64_t end, uint32_t kept);
+/* The sender gives it up, and we let it. `is_draining`: its memory may still be written. */
+void mrc_channel_in_void(struct mrc_channel *ch, uint64_t number, bool is_draining);
+/* Nothing of the void messages is under way any more: their memory is free. */
+void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool);
 /* The message reached a level here; tells the peer in the cheapest way that is right. */
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
 /* Its verdict is final (committed, rejected, void). */

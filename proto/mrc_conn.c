@@ -69,22 +69,27 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	mrc_list_init(&conn->lazy_work);
 	mrc_list_init(&conn->drain_work);
 	mrc_list_init(&conn->turns);
+	mrc_list_init(&conn->unused_spaces);
 
 	conn->records = take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max *
 						  config->path_count);
 	conn->slots = take_memory(conn, sizeof(struct mrc_channel *) * conn->slot_count);
 	conn->slot_generations = take_memory(conn, sizeof(uint32_t) * conn->slot_count);
 	conn->buckets = take_memory(conn, sizeof(struct mrc_channel *) * conn->bucket_count);
+	conn->space_buckets = take_memory(conn, sizeof(struct mrc_space *) * conn->bucket_count);
 	conn->ctl = take_memory(conn, sizeof(*conn->ctl) * conn->ctl_count);
 	conn->resends = take_memory(conn, sizeof(*conn->resends) * conn->resend_count);
-	conn->holds = take_memory(conn, sizeof(*conn->holds) * limits.holds_max);
+	conn->hold_count = 2 * limits.holds_max;
+	conn->holds = take_memory(conn, sizeof(*conn->holds) * conn->hold_count);
 	conn->range_nodes = take_memory(conn, sizeof(*conn->range_nodes) * limits.ranges_max);
 	if (!conn->records || !conn->slots || !conn->slot_generations || !conn->buckets ||
-	    !conn->ctl || !conn->resends || !conn->holds || !conn->range_nodes) {
+	    !conn->space_buckets || !conn->ctl || !conn->resends || !conn->holds ||
+	    !conn->range_nodes) {
 		mrc_conn_free(conn);
 		return -ENOMEM;
 	}
 	mrc_range_pool_init(&conn->ranges, conn->range_nodes, limits.ranges_max);
+	conn->ranges.kept = MRC_RANGES_KEPT_HERE(conn);
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 
@@ -115,6 +120,8 @@ void mrc_conn_free(struct mrc_conn *conn)
 			mrc_conn_channel_free(conn, mrc_list_entry(conn->all.next,
 								   struct mrc_channel, in_all));
 	}
+	if (conn->space_buckets)
+		mrc_space_forget_all(conn);
 	flow = conn->flows;
 	while (flow) {
 		struct mrc_flow *next = flow->next;
@@ -126,6 +133,7 @@ void mrc_conn_free(struct mrc_conn *conn)
 	give_memory(conn, conn->holds);
 	give_memory(conn, conn->resends);
 	give_memory(conn, conn->ctl);
+	give_memory(conn, conn->space_buckets);
 	give_memory(conn, conn->buckets);
 	give_memory(conn, conn->slot_generations);
 	give_memory(conn, conn->slots);
@@ -231,7 +239,9 @@ int mrc_conn_channel_new(struct mrc_conn *conn, uint32_t wire_id, bool is_opener
 	if (!ch)
 		return -ENOMEM;
 	conn->slot_hint = (slot + 1) % conn->slot_count;
-	conn->slot_generations[slot]++;
+	/* An id is never 0, also when slot 0's generation comes round. */
+	if ((++conn->slot_generations[slot] << MRC_HANDLE_SLOT_BITS) == 0)
+		conn->slot_generations[slot]++;
 	conn->slots[slot] = ch;
 	conn->channel_count++;
 	ch->id = conn->slot_generations[slot] << MRC_HANDLE_SLOT_BITS | slot;
@@ -263,6 +273,7 @@ static struct mrc_flow *flow_get(struct mrc_conn *conn, uint32_t id)
 		if (!flow)
 			return NULL;
 		flow->id = id;
+		flow->space = ++conn->space_next;
 		mrc_list_init(&flow->in_turns);
 		mrc_list_init(&flow->channels);
 		flow->next = conn->flows;
@@ -296,10 +307,13 @@ int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
 	ch->flow = flow_get(conn, ev->flow);
 	if (!ch->out || !ch->in || !ch->flow)
 		return -ENOMEM; /* what was taken is freed with the channel */
-	for (uint32_t i = 0; i < ev->window; i++)
+	for (uint32_t i = 0; i < ev->window; i++) {
 		mrc_range_set_init(&ch->in[i].here);
+		mrc_range_set_init(&ch->in[i].wanted);
+	}
 	ch->out_window = ev->window;
 	ch->in_window = ev->window;
+	ch->ring_addr = ev->ring_addr;
 	ch->ring_bytes = ev->ring_bytes;
 	ch->ring_limit_told = ev->ring_bytes; /* OPEN and ACCEPT say so */
 	ch->msg_limit_told = ev->window;
@@ -321,9 +335,12 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 	mrc_list_remove(&ch->in_drain);
 	mrc_list_remove(&ch->in_flow);
 	if (ch->in) {
-		for (uint32_t i = 0; i < ch->in_window; i++)
+		for (uint32_t i = 0; i < ch->in_window; i++) {
 			mrc_range_set_clear(&conn->ranges, &ch->in[i].here);
+			mrc_range_set_clear(&conn->ranges, &ch->in[i].wanted);
+		}
 	}
+	mrc_space_leave(conn, ch->peer_space);
 	if (ch->flow) {
 		if (mrc_list_is_empty(&ch->flow->channels))
 			mrc_list_remove(&ch->flow->in_turns);
@@ -375,17 +392,20 @@ static bool is_drained(struct mrc_conn *conn, struct mrc_channel *ch)
 		return true;
 	if (!ch->is_detached && !ch->peer_drained)
 		return false;
-	for (uint8_t i = 0; i < ch->drain_count; i++) {
-		const struct mrc_path *path = mrc_conn_path_by_id(conn, ch->drain[i].path_id);
+	return mrc_drain_is_over(conn, &ch->drain);
+}
 
-		if (!path || path->fenced_epoch >= ch->drain[i].epoch ||
-		    path->epoch > ch->drain[i].epoch || ch->drain[i].count == 0)
-			continue;
-		/* Of an epoch that is not up here yet nothing was taken in. */
-		if (path->epoch < ch->drain[i].epoch || path->taken < ch->drain[i].count)
-			return false;
+/* Memory of void messages, which their sender may still have been writing. */
+static void void_advance(struct mrc_conn *conn, struct mrc_channel *ch)
+{
+	if (!ch->void_draining || ch->state == MRC_CH_ENDED)
+		return; /* an ended one drains whole */
+	if (!mrc_drain_is_over(conn, &ch->void_drain)) {
+		mrc_list_push_once(&conn->drain_work, &ch->in_drain);
+		return;
 	}
-	return true;
+	mrc_list_remove(&ch->in_drain);
+	mrc_channel_in_drained(ch, &conn->ranges);
 }
 
 /* An ended channel goes in steps: down, buffers free, ring free, forgotten. */
@@ -436,6 +456,8 @@ bool mrc_conn_channel_is_over(const struct mrc_channel *ch)
 
 void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 {
+	uint32_t facts;
+
 	while (ch->void_count && !ch->is_detached && mrc_ctl_has_room(conn)) {
 		uint32_t slot = mrc_bits_first(&ch->void_bits, 0, ch->out_window);
 
@@ -443,14 +465,18 @@ void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 		ch->void_count--;
 		mrc_ctl_append(conn, MRC_WIRE_VOID, ch, mrc_channel_out_number(ch, slot));
 	}
+	void_advance(conn, ch);
 	end_advance(conn, ch);
 	if (has_client_work(ch))
 		mrc_list_push_once(&conn->client_work, &ch->in_clients);
 	if (ch->is_detached)
 		return;
-	if (ch->facts & ~MRC_FACT_STATE_LAZY) {
+	facts = ch->facts & ~(uint32_t)MRC_FACT_STATE_LAZY;
+	if (mrc_conn_wants_full(conn))
+		facts &= ~(uint32_t)MRC_FACT_WANT;
+	if (facts) {
 		mrc_list_push_once(&conn->fact_work, &ch->in_facts);
-	} else if (ch->facts) {
+	} else if (ch->facts & MRC_FACT_STATE_LAZY) {
 		mrc_list_push_once(&conn->lazy_work, &ch->in_lazy);
 		conn->lazy_due_ns = MRC_MIN(conn->lazy_due_ns, conn->now_ns + MRC_ACK_DELAY_NS);
 	}
@@ -493,15 +519,15 @@ void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int out
 /* What the old epoch's paths may still write is over only when each of them is fenced (DESIGN 7.4). */
 static void detached_drain(struct mrc_conn *conn, struct mrc_channel *ch)
 {
-	ch->drain_count = 0;
+	ch->drain.count = 0;
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		const struct mrc_path *path = &conn->paths[i];
 
 		if (!path->is_connected || !path->is_direct)
 			continue;
-		ch->drain[ch->drain_count].path_id = path->path_id;
-		ch->drain[ch->drain_count].epoch = path->epoch;
-		ch->drain[ch->drain_count++].count = MRC_NEVER;
+		ch->drain.paths[ch->drain.count].path_id = path->path_id;
+		ch->drain.paths[ch->drain.count].epoch = path->epoch;
+		ch->drain.paths[ch->drain.count++].posted = MRC_NEVER;
 	}
 }
 
@@ -518,7 +544,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->epoch_last = MRC_MAX(conn->epoch_last, epoch);
 	conn->peer_boot_id = peer_boot_id;
 	conn->peer_port_version = 0;
-	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		if (conn->holds[i].state != MRC_HOLD_NONE &&
 		    conn->holds[i].state != MRC_HOLD_DONE) {
 			conn->holds[i].state = MRC_HOLD_DONE;
@@ -534,6 +560,10 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 		path->tell_fence = false;
 		path->tell_fenced = false;
 	}
+	MRC_ASSERT(conn->wants_out == 0);
+	for (at = conn->all.next; at != &conn->all; at = at->next)
+		mrc_list_entry(at, struct mrc_channel, in_all)->peer_space = NULL;
+	mrc_space_forget_all(conn);
 	/* After the paths: what they said and marked belongs to the old epoch's logs. */
 	conn->ctl_next = 0;
 	conn->ctl_sent = 0;
@@ -674,9 +704,27 @@ static int on_send(struct mrc_conn *conn, struct mrc_channel *ch, const struct m
 		ch->is_room_wanted = ch->is_room_wanted || r == -ENOSPC;
 		return r;
 	}
+	if (ev->number_out)
+		*ev->number_out = number;
 	conn->messages_sent++;
 	ch->sent_bytes += ev->len;
 	conn->active_ns = conn->now_ns;
+	mrc_channel_admit(ch, conn->limits.eager_bytes_max);
+	return 0;
+}
+
+static int on_cancel(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_ev_msg *ev)
+{
+	const struct mrc_msg_out *msg = mrc_channel_out(ch, ev->number);
+
+	if (ev->outcome >= MRC_OUT_OK || ev->outcome < MRC_OUT_IN_USE)
+		return -EINVAL;
+	if (!msg)
+		return ev->number < ch->settled ? -EALREADY : -EINVAL;
+	if (msg->is_final || msg->is_void_asked || msg->level >= msg->level_wanted)
+		return -EALREADY;
+	mrc_channel_out_void(ch, ev->number, ev->outcome);
+	/* It needs no credit for its bytes any more, and those behind it may have waited for that. */
 	mrc_channel_admit(ch, conn->limits.eager_bytes_max);
 	return 0;
 }
@@ -741,6 +789,8 @@ static int on_channel_event(struct mrc_conn *conn, const struct mrc_event_in *ev
 		r = on_abort(conn, ch);
 	else if (ev->kind == MRC_EV_SEND)
 		r = on_send(conn, ch, &ev->msg);
+	else if (ev->kind == MRC_EV_CANCEL)
+		r = on_cancel(conn, ch, &ev->msg);
 	else if (ev->kind == MRC_EV_LANDING)
 		r = on_landing(conn, ch, &ev->msg);
 	else
@@ -764,20 +814,20 @@ int mrc_conn_handle(struct mrc_conn *conn, const struct mrc_event_in *ev, uint64
 		if (ev->path.index >= conn->path_count)
 			return -EINVAL;
 		return mrc_conn_path_event(conn, ev);
+	case MRC_EV_KEY:
+		return mrc_space_key(conn, &ev->key);
 	case MRC_EV_ARRIVED:
 		if (ev->arrived.index >= conn->path_count)
 			return -EINVAL;
 		return mrc_conn_frame(conn, &ev->arrived);
-	case MRC_EV_CH_OPEN: {
-		int r = on_open(conn, &ev->channel);
-
-		return r;
-	}
+	case MRC_EV_CH_OPEN:
+		return on_open(conn, &ev->channel);
 	case MRC_EV_CH_ACCEPT:
 	case MRC_EV_CH_REFUSE:
 	case MRC_EV_CH_CLOSE:
 	case MRC_EV_CH_ABORT:
 	case MRC_EV_SEND:
+	case MRC_EV_CANCEL:
 	case MRC_EV_LANDING:
 	case MRC_EV_VISIBLE:
 	case MRC_EV_COMMIT:

@@ -56,15 +56,26 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 		struct mrc_path *path = &conn->paths[i];
 		bool can_talk = path->is_connected && !path->do_fence &&
 				(path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING) &&
-				mrc_path_has_room(path, false);
+				mrc_path_has_room(path, MRC_ROOM_CONTROL);
 
 		if (!can_talk)
 			continue;
 		if (path->do_path_open) {
 			path->do_path_open = false;
 			post_begin(conn, path, act, MRC_WIRE_PATH_OPEN, MRC_REC_PLAIN, 0);
-			act->post.hdr.arg = path->is_direct;
+			act->post.hdr.arg = path->is_direct | (uint64_t)path->share_given << 32;
 			return true;
+		}
+		if (path->do_keys && path->is_direct) {
+			struct mrc_wire_hdr keys = {0};
+
+			if (mrc_space_key_frame(conn, path, &keys)) {
+				post_begin(conn, path, act, MRC_WIRE_KEYS, MRC_REC_PLAIN, 0);
+				act->post.hdr.msg = keys.msg;
+				act->post.hdr.addr = keys.addr;
+				act->post.hdr.arg = keys.arg;
+				return true;
+			}
 		}
 		if (path->do_probe_ack) {
 			path->do_probe_ack = false;
@@ -110,7 +121,7 @@ static bool next_fence_frame(struct mrc_conn *conn, struct mrc_action *act)
 			if (about->tell_fence || about->fenced_tell_epoch == about->epoch)
 				continue;
 		}
-		path = mrc_conn_path_for_control(conn);
+		path = mrc_conn_path_for_control(conn, MRC_ROOM_CONTROL);
 		if (!path)
 			return false;
 		if (about->tell_fenced) {
@@ -142,13 +153,13 @@ static bool next_ctl_frame(struct mrc_conn *conn, struct mrc_action *act)
 	/* In order costs nothing on one path; when it goes, all unheard goes again on another. */
 	path = &conn->paths[conn->ctl_path];
 	if (path->state != MRC_PATH_GOOD) {
-		path = mrc_conn_path_for_control(conn);
+		path = mrc_conn_path_for_control(conn, MRC_ROOM_CONTROL);
 		if (!path)
 			return false;
 		conn->ctl_path = path->index;
 		conn->ctl_sent = conn->ctl_acked;
 	}
-	if (!mrc_path_has_room(path, false))
+	if (!mrc_path_has_room(path, MRC_ROOM_CONTROL))
 		return false;
 	record = post_begin(conn, path, act, MRC_WIRE_NOP, MRC_REC_CTL, 0);
 	record->msg = conn->ctl_sent;
@@ -197,21 +208,29 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 		return false;
 	}
 	msg = &ch->in[slot];
-	mrc_bits_clear(bits, slot);
+	if (fact == MRC_FACT_WANT && mrc_conn_wants_full(conn))
+		return false; /* when one is acknowledged it goes on */
+	if (fact != MRC_FACT_WANT)
+		mrc_bits_clear(bits, slot);
 	if (fact == MRC_FACT_CTS) {
 		record = post_begin(conn, path, act, MRC_WIRE_CTS, MRC_REC_CTS, 0);
 		hdr->addr = msg->addr;
 		hdr->msg_len = msg->len;
 	} else if (fact == MRC_FACT_WANT) {
+		bool is_any;
+
 		record = post_begin(conn, path, act, MRC_WIRE_WANT, MRC_REC_WANT, 0);
-		hdr->offset = msg->want_start;
-		hdr->msg_len = msg->want_end;
+		is_any = mrc_range_set_pop(&conn->ranges, &msg->wanted, &record->offset,
+					   &record->end);
+		MRC_ASSERT(is_any);
+		if (msg->wanted.head == MRC_RANGE_NONE)
+			mrc_bits_clear(bits, slot);
+		hdr->offset = record->offset;
+		hdr->msg_len = record->end;
 		hdr->arg = msg->is_want_blame; /* else it only found no room here */
+		record->is_blame = msg->is_want_blame;
 		msg->is_want_blame = false;
-		record->offset = msg->want_start;
-		record->end = msg->want_end;
-		msg->want_start = 0;
-		msg->want_end = 0;
+		conn->wants_out++;
 	} else {
 		record = post_begin(conn, path, act, MRC_WIRE_LEVEL, MRC_REC_LEVEL, 0);
 		hdr->arg = msg->level | (uint64_t)msg->is_final << 8 |
@@ -270,7 +289,7 @@ static bool next_fact_frame(struct mrc_conn *conn, struct mrc_action *act)
 	while (!mrc_list_is_empty(&conn->fact_work)) {
 		struct mrc_channel *ch =
 			mrc_list_entry(conn->fact_work.next, struct mrc_channel, in_facts);
-		struct mrc_path *path = mrc_conn_path_for_control(conn);
+		struct mrc_path *path = mrc_conn_path_for_control(conn, MRC_ROOM_CONTROL);
 
 		if (!path)
 			return false;
@@ -310,8 +329,8 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 			best = path;
 			best_ns = eta_ns;
 		}
-		if (path->bytes_in_flight < path->window_bytes && mrc_path_has_room(path, true) &&
-		    eta_ns < open_ns) {
+		if (path->bytes_in_flight < path->window_bytes &&
+		    mrc_path_has_room(path, MRC_ROOM_DATA) && eta_ns < open_ns) {
 			open = path;
 			open_ns = eta_ns;
 		}
@@ -329,6 +348,7 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 {
 	struct mrc_record *record = post_begin(conn, path, act, MRC_WIRE_FRAG, MRC_REC_FRAG, len);
 	struct mrc_wire_hdr *hdr = &act->post.hdr;
+	const struct mrc_key *key = resend || len == 0 ? NULL : mrc_space_key_for(ch, path);
 
 	record->channel = ch->id;
 	record->msg = number;
@@ -353,8 +373,13 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		hdr->flags |= MRC_WIRE_F_COPY;
 		hdr->writer_path = resend->writer_path;
 		hdr->writer_epoch = resend->writer_epoch;
-	} else if (!resend && path->is_direct && len > 0) {
+	} else if (key) {
 		record->is_direct = true;
+		act->post.rkey = key->rkey;
+		act->post.remote_addr = key->base + offset + msg->landing;
+		if (msg->is_eager)
+			act->post.remote_addr = key->base + offset + ch->peer_ring_addr +
+						msg->landing % ch->peer_ring_bytes;
 		hdr->flags |= MRC_WIRE_F_DIRECT;
 		hdr->writer_path = path->path_id;
 		hdr->writer_epoch = path->epoch;
@@ -387,8 +412,9 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 		path = path_for_data(conn, resend->len, MRC_NEVER / 4);
 		if (!path)
 			return false;
-		len = MRC_MIN(resend->len, conn->limits.frag_bytes_max);
+		len = (uint32_t)MRC_MIN(resend->len, conn->limits.frag_bytes_max);
 		frag_post(conn, path, ch, msg, resend->msg, resend->offset, len, resend, act);
+		path->frames_resent += resend->is_wanted;
 		resend->offset += len;
 		resend->len -= len;
 		if (resend->len == 0)
@@ -420,24 +446,6 @@ static bool channel_data(struct mrc_conn *conn, struct mrc_channel *ch, struct m
 		uint64_t left;
 		uint32_t len;
 
-		if (msg->want_end > 0 && !msg->is_final && msg->level < MRC_LVL_PLACED) {
-			/* Asked for again: a copy after the first one landed, so it has no writer to fear. */
-			struct mrc_resend again = {0};
-
-			left = msg->want_end - msg->want_start;
-			path = path_for_data(conn, left, 0);
-			if (!path)
-				return false;
-			len = (uint32_t)MRC_MIN(left, conn->limits.frag_bytes_max);
-			frag_post(conn, path, ch, msg, number, msg->want_start, len, &again, act);
-			path->frames_resent++;
-			msg->want_start += len;
-			if (msg->want_start >= msg->want_end) {
-				msg->want_start = 0;
-				msg->want_end = 0;
-			}
-			return true;
-		}
 		if (!mrc_msg_out_has_more(msg)) {
 			mrc_channel_ready_pop(ch);
 			if (msg->is_final)
@@ -496,13 +504,13 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 
 	if (!conn->ack_now && !(conn->is_posting && conn->ack_due_ns != MRC_NEVER))
 		return false;
-	path = mrc_conn_path_for_control(conn);
+	path = mrc_conn_path_for_control(conn, MRC_ROOM_ACK);
 	if (!path) {
 		/* None in service yet: the path being probed carries its own acknowledgement. */
 		for (uint8_t i = 0; i < conn->path_count && !path; i++) {
 			if (conn->paths[i].state == MRC_PATH_PROBING && !conn->paths[i].do_fence &&
 			    conn->paths[i].is_connected &&
-			    mrc_path_has_room(&conn->paths[i], false))
+			    mrc_path_has_room(&conn->paths[i], MRC_ROOM_ACK))
 				path = &conn->paths[i];
 		}
 	}
@@ -516,13 +524,14 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 		count += conn->paths[i].is_connected && conn->paths[i].is_known;
 	mrc_put_u8(&c, count);
 	for (uint8_t i = 0; i < conn->path_count; i++) {
-		const struct mrc_path *about = &conn->paths[i];
+		struct mrc_path *about = &conn->paths[i];
 
 		if (!about->is_connected || !about->is_known)
 			continue;
 		mrc_put_u16(&c, about->path_id);
 		mrc_put_u32(&c, about->epoch);
 		mrc_put_u64(&c, about->taken);
+		about->taken_told = about->taken;
 	}
 	post_end(&act->post, &c);
 	conn->ack_now = false;
@@ -543,6 +552,18 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 		act->path = (struct mrc_act_path){.index = i,
 						  .path_epoch = path->epoch,
 						  .reason = path->reason};
+		/* Before the fence, whose answer may take it on to the next state at once. */
+		if (path->do_state) {
+			path->do_state = false;
+			if (path->state_told != path->state) {
+				act->kind = MRC_ACT_PATH_STATE;
+				act->path.state_old = path->state_told;
+				act->path.state = path->state;
+				act->path.moved_count = path->moved_count;
+				path->state_told = path->state;
+				return true;
+			}
+		}
 		if (path->do_fence && path->is_connected && path->fence_asked != path->epoch) {
 			path->fence_asked = path->epoch;
 			act->kind = MRC_ACT_FENCE;
@@ -557,17 +578,6 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 		if (path->do_carrier_ask) {
 			path->do_carrier_ask = false;
 			act->kind = MRC_ACT_CARRIER_ASK;
-			return true;
-		}
-		if (path->do_state) {
-			path->do_state = false;
-			if (path->state_told == path->state)
-				continue;
-			act->kind = MRC_ACT_PATH_STATE;
-			act->path.state_old = path->state_told;
-			act->path.state = path->state;
-			act->path.moved_count = path->moved_count;
-			path->state_told = path->state;
 			return true;
 		}
 		if (path->do_connect) {
@@ -623,7 +633,7 @@ static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t numb
 		ch->delivered_count++;
 		ch->delivered_bytes += msg->len;
 		conn->messages_delivered++;
-	} else if (msg->is_granted && !msg->is_eager) {
+	} else if (msg->is_granted && !msg->is_eager && !msg->is_draining) {
 		mrc_bits_set(&ch->free_bits, slot);
 		ch->free_count++;
 	}
@@ -761,7 +771,7 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 {
 	if (!conn->holds_ready)
 		return false;
-	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		struct mrc_hold *hold = &conn->holds[i];
 		struct mrc_channel *ch;
 		struct mrc_msg_in *msg;
@@ -774,6 +784,10 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 			hold->state = MRC_HOLD_NONE;
 			conn->holds_ready--;
 			conn->holds_used--;
+			if (!hold->id) {
+				conn->holds_lost--;
+				continue;
+			}
 			act->kind = MRC_ACT_HOLD_FREE;
 			act->msg = (struct mrc_act_msg){.hold = hold->id};
 			return true;
@@ -787,6 +801,28 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 			conn->duplicates++;
 			return next_hold(conn, act);
 		}
+		if (!hold->id) {
+			msg->is_want_blame = msg->is_want_blame || hold->is_blame;
+			if (mrc_channel_in_want(ch, &conn->ranges, hold->msg, start,
+						hold->offset + hold->len,
+						MRC_RANGES_KEPT_WANTED(conn)))
+				hold->state = MRC_HOLD_READY; /* when there is room */
+			mrc_conn_touch(conn, ch);
+			if (hold->state == MRC_HOLD_READY)
+				continue;
+			return next_hold(conn, act);
+		}
+		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, start, end - start) < 0) {
+			/* No room to remember it by: it comes again, or waits for room. */
+			if (mrc_channel_in_want(ch, &conn->ranges, hold->msg, start,
+						hold->offset + hold->len,
+						MRC_RANGES_KEPT_WANTED(conn)))
+				hold->state = MRC_HOLD_READY;
+			mrc_conn_touch(conn, ch);
+			if (hold->state == MRC_HOLD_READY)
+				continue;
+			return next_hold(conn, act);
+		}
 		/* Only what is missing is copied: bytes that are here were checked. */
 		if (end < hold->offset + hold->len)
 			hold->state = MRC_HOLD_READY;
@@ -796,10 +832,6 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 		act->msg.is_eager = msg->is_eager;
 		act->msg.addr = (msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + start;
 		act->msg.len = end - start;
-		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, start, end - start) < 0) {
-			mrc_channel_in_want(ch, hold->msg, start, hold->offset + hold->len);
-			hold->state = MRC_HOLD_DONE;
-		}
 		mrc_conn_touch(conn, ch);
 		return true;
 	}

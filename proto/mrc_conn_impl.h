@@ -7,6 +7,7 @@
  *	mrc_conn_recv.c   frames from the peer
  *	mrc_conn_act.c    what to do next
  *	mrc_ctl.c         the control log: what begins and ends things, once and in order
+ *	mrc_space.c       landing memory and the keys for writing it directly
  */
 #ifndef MRC_CONN_IMPL_H
 #define MRC_CONN_IMPL_H
@@ -23,13 +24,37 @@
 #define MRC_ACK_FRAMES       16U
 #define MRC_WANTS_MAX        16U /* askings for one message before its sender is blamed */
 
+/* Nodes of the range pool that are kept from what is here, and from what is wanted. */
+#define MRC_RANGES_KEPT_HERE(conn)   ((conn)->limits.ranges_max / 2)
+#define MRC_RANGES_KEPT_WANTED(conn) ((conn)->limits.ranges_max / 4)
+
+/* A key to landing memory, for writing it directly by one path. */
+struct mrc_key {
+	uint32_t epoch; /* of the path: theirs is good in it, ours was told in it */
+	bool is_given;  /* ours: there is something to tell */
+	bool is_valid;
+	uint32_t rkey;
+	uint64_t base;
+};
+
 /* One client's channels with something to send; turns go by client, then channel. */
 struct mrc_flow {
 	uint32_t id;
 	uint32_t channel_count;
-	struct mrc_list in_turns; /* conn->turns, while it has active channels */
-	struct mrc_list channels; /* active ones */
+	uint32_t space;                     /* its landing memory's number on the wire */
+	struct mrc_key keys[MRC_PATHS_MAX]; /* to it, by path index; given to the peer */
+	struct mrc_list in_turns;           /* conn->turns, while it has active channels */
+	struct mrc_list channels;           /* active ones */
 	struct mrc_flow *next;
+};
+
+/* Landing memory of one of the peer's clients. Kept while a channel leads there, or as there is room. */
+struct mrc_space {
+	uint32_t id; /* the peer's number */
+	uint32_t channel_count;
+	struct mrc_key keys[MRC_PATHS_MAX]; /* to it, by our path index */
+	struct mrc_space *next;             /* in its bucket */
+	struct mrc_list in_unused;          /* conn->unused_spaces, while no channel leads there */
 };
 
 struct mrc_ctl_entry {
@@ -41,21 +66,26 @@ struct mrc_ctl_entry {
 /* A fragment taken off a path, to be sent on another. */
 struct mrc_resend {
 	uint32_t channel;
-	uint32_t len;
+	uint64_t len;
 	uint64_t msg;
 	uint64_t offset;
-	bool is_copy; /* writer_* wrote first */
+	bool is_copy;   /* writer_* wrote first */
+	bool is_wanted; /* the peer asked for it: not taken off a path */
 	uint8_t writer_path;
 	uint32_t writer_epoch;
 };
 
 enum mrc_hold_state { MRC_HOLD_NONE, MRC_HOLD_WAITING, MRC_HOLD_READY, MRC_HOLD_DONE };
 
-/* A fragment in daemon memory, not yet copied to its place. */
+/*
+ * A fragment in daemon memory, not yet copied to its place; or, without id, one
+ * that was lost here and is asked for again when its writer is fenced.
+ */
 struct mrc_hold {
 	enum mrc_hold_state state;
 	uint32_t channel;
 	uint64_t id;
+	bool is_blame; /* lost to its checksum */
 	uint64_t msg, offset, len;
 	uint8_t writer_index; /* path index */
 	uint32_t writer_epoch;
@@ -92,6 +122,10 @@ struct mrc_conn {
 	uint32_t bucket_count; /* power of two */
 	uint32_t wire_next;    /* number of the next channel we open */
 	struct mrc_flow *flows;
+	uint32_t space_next;              /* number of the next flow's landing memory */
+	struct mrc_space **space_buckets; /* bucket_count; of the peer's clients */
+	uint32_t space_count;             /* at most as many as channels */
+	struct mrc_list unused_spaces;    /* oldest first */
 
 	/* Work lists of channels. */
 	struct mrc_list all, client_work, fact_work, lazy_work, drain_work;
@@ -111,12 +145,17 @@ struct mrc_conn {
 	uint32_t resend_count;
 	uint64_t resend_head, resend_tail;
 
-	/* Holds. */
+	/* Holds: the embedder's holds_max buffers, and as many lost ones. */
 	struct mrc_hold *holds;
-	uint32_t holds_used, holds_ready;
+	uint32_t hold_count, holds_used, holds_ready, holds_lost;
 
+	/*
+	 * Ranges: what is here may take the pool's first half, what is wanted half of
+	 * the rest. The last quarter is for WANTs that come back from a dead path.
+	 */
 	struct mrc_range_node *range_nodes;
 	struct mrc_range_pool ranges;
+	uint32_t wants_out; /* WANT frames not acknowledged; at most that quarter */
 
 	/* Acknowledgements we owe. */
 	uint64_t ack_due_ns; /* MRC_NEVER: none */
@@ -134,6 +173,12 @@ struct mrc_conn {
 	uint64_t resets, messages_sent, messages_delivered, messages_failed, duplicates,
 		protocol_errors;
 };
+
+/* So many WANTs are on their way that no other may go. */
+static inline bool mrc_conn_wants_full(const struct mrc_conn *conn)
+{
+	return conn->wants_out >= MRC_RANGES_KEPT_WANTED(conn);
+}
 
 /* ---- mrc_conn.c ---- */
 struct mrc_channel *mrc_conn_channel(const struct mrc_conn *conn, uint32_t id);
@@ -169,9 +214,26 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 /* The counts that ride in STATE, CLOSE and RESET. */
 void mrc_state_put(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
 int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
-/* Frames posted per path, when the channel's last one was: body of DRAINED, tail of CLOSE and RESET. */
-void mrc_drain_put(struct mrc_conn *conn, struct mrc_cursor *c);
-int mrc_drain_take(struct mrc_channel *ch, struct mrc_cursor *c);
+/* Frames posted per path until now: body of DRAINED and VOID, tail of CLOSE and RESET. */
+void mrc_drain_put(const struct mrc_conn *conn, struct mrc_cursor *c);
+/* -EPROTO; *drain_out is then unspecified. */
+int mrc_drain_take(struct mrc_cursor *c, struct mrc_drain *drain_out);
+/* Can nothing of what it counts land here any more? */
+bool mrc_drain_is_over(struct mrc_conn *conn, const struct mrc_drain *drain);
+
+/* ---- mrc_space.c: keys to landing memory, ours and the peer's ---- */
+int mrc_space_key(struct mrc_conn *conn, const struct mrc_ev_key *ev);
+/* The next KEYS of ours to tell on this path; false and do_keys cleared: none. */
+bool mrc_space_key_frame(struct mrc_conn *conn, struct mrc_path *path, struct mrc_wire_hdr *hdr);
+/* KEYS from the peer. -EPROTO. */
+int mrc_space_on_keys(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_wire_hdr *hdr);
+/* The channel's messages land in the peer's space `id`; NULL: no room to remember keys to it. */
+struct mrc_space *mrc_space_join(struct mrc_conn *conn, uint32_t id);
+void mrc_space_leave(struct mrc_conn *conn, struct mrc_space *space);
+/* A new conn epoch, or the end: all are forgotten. */
+void mrc_space_forget_all(struct mrc_conn *conn);
+/* The key by which this path writes the channel's landing memory, or NULL. */
+const struct mrc_key *mrc_space_key_for(const struct mrc_channel *ch, const struct mrc_path *path);
 
 /* ---- mrc_conn_paths.c ---- */
 int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev);
@@ -192,7 +254,7 @@ void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_pa
 /* The rail no longer reads frames before `position`. */
 void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t position);
 /* Least delay among those in service with room for control; NULL: none. */
-struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn);
+struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room);
 void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);

@@ -109,6 +109,23 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 	}
 }
 
+/* One WANT less is on its way: when that was the bound, those that waited for it go on. */
+static void want_over(struct mrc_conn *conn)
+{
+	bool was_full = mrc_conn_wants_full(conn);
+	struct mrc_list *at;
+
+	conn->wants_out--;
+	if (!was_full)
+		return;
+	for (at = conn->all.next; at != &conn->all; at = at->next) {
+		struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_all);
+
+		if (ch->facts & MRC_FACT_WANT && !ch->is_detached)
+			mrc_list_push_once(&conn->fact_work, &ch->in_facts);
+	}
+}
+
 /* What the frame carried is to be made anew: mark the fact, or queue the fragment. */
 static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mrc_record *record)
 {
@@ -120,6 +137,8 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	if (record->is_moved)
 		return; /* said again when the path was suspected */
 	record->is_moved = true;
+	if (record->kind == MRC_REC_WANT)
+		want_over(conn);
 	switch ((enum mrc_record_kind)record->kind) {
 	case MRC_REC_PLAIN:
 	case MRC_REC_PROBE:
@@ -198,7 +217,11 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 		ch->facts |= MRC_FACT_CTS;
 	} else if (in && record->kind == MRC_REC_WANT && in->is_granted && !in->is_whole &&
 		   !in->is_void) {
-		mrc_channel_in_want(ch, record->msg, record->offset, record->end);
+		int r = mrc_channel_in_want(ch, &conn->ranges, record->msg, record->offset,
+					    record->end, 0);
+
+		MRC_ASSERT(r == 0); /* no more are out than the nodes that are kept for this */
+		in->is_want_blame = in->is_want_blame || record->is_blame;
 	}
 	mrc_conn_touch(conn, ch);
 }
@@ -216,6 +239,10 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 			conn->ctl_sent = conn->ctl_acked;
 			conn->ctl_back_ns = conn->now_ns; /* those sent before say no more */
 		}
+		return;
+	case MRC_REC_WANT:
+		if (!record->is_moved)
+			want_over(conn);
 		return;
 	case MRC_REC_LEVEL:
 	case MRC_REC_DRAINED:
@@ -347,7 +374,8 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 
 	for (uint8_t i = 0; i < conn->path_count; i++)
 		is_first = is_first && !conn->paths[i].is_connected;
-	if (ev->path_epoch <= path->epoch || ev->path_id >= MRC_PATHS_MAX)
+	if (ev->path_epoch <= path->epoch || ev->path_id >= MRC_PATHS_MAX ||
+	    (ev->receive_share && ev->receive_share < MRC_SHARE_MIN))
 		return -EINVAL;
 	if (path->is_connected) { /* the embedder has fenced the older one */
 		mrc_conn_path_leave(conn, path, MRC_REASON_CLOSED, true);
@@ -381,6 +409,9 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	path->fenced_epoch = MRC_MAX(path->fenced_epoch, path->epoch);
 	mrc_path_begin(path, ev->path_epoch, conn->limits.path_window_bytes_min,
 		       conn->limits.suspect_floor_ns, conn->now_ns);
+	path->share_given = ev->receive_share;
+	path->share = ev->receive_share ? MRC_SHARE_MIN : 0;
+	path->do_keys = path->is_direct;
 	path->connect_ns = MRC_NEVER;
 	path->good_since_ns = 0;
 	mrc_conn_holds_fenced(conn, path->index);
@@ -479,8 +510,8 @@ int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
 			mrc_conn_path_set(conn, path, MRC_PATH_CONNECTING, MRC_REASON_NONE);
 		if (path->is_connected && !path->do_fence)
 			mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
-		else if (!path->is_connected)
-			connect_later(conn, path);
+		else if (!path->is_connected && !path->is_connecting)
+			connect_later(conn, path); /* an attempt under way will say how it ended */
 		return 0;
 	}
 }
@@ -701,7 +732,7 @@ uint64_t mrc_conn_deadline_ns(const struct mrc_conn *conn)
 	return at_ns;
 }
 
-struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn)
+struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room)
 {
 	struct mrc_path *best = NULL;
 	struct mrc_path *fallback = NULL;
@@ -710,7 +741,7 @@ struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn)
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t timeout_ns;
 
-		if (path->state != MRC_PATH_GOOD || !mrc_path_has_room(path, false))
+		if (path->state != MRC_PATH_GOOD || !mrc_path_has_room(path, room))
 			continue;
 		/* One that owes us an answer for long may be dying: words go elsewhere. */
 		timeout_ns = mrc_path_timeout_ns(path, &conn->limits);

@@ -20,7 +20,7 @@ void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index)
 {
 	if (!conn->holds_used)
 		return;
-	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		struct mrc_hold *hold = &conn->holds[i];
 
 		if (hold->state == MRC_HOLD_WAITING && hold->writer_index == path_index &&
@@ -33,7 +33,7 @@ void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index)
 
 static struct mrc_hold *hold_take(struct mrc_conn *conn)
 {
-	for (uint32_t i = 0; i < conn->limits.holds_max; i++) {
+	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		if (conn->holds[i].state == MRC_HOLD_NONE) {
 			conn->holds_used++;
 			return &conn->holds[i];
@@ -77,6 +77,9 @@ static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 		return -EPROTO;
 	if (hdr->msg < ch->peer_settled)
 		return 0;
+	msg = mrc_channel_in(ch, hdr->msg);
+	if (msg && msg->is_void)
+		return 0; /* overtaken by its VOID: the ring may have moved on over its place */
 	r = mrc_channel_in_learn(ch, hdr->msg, hdr->msg_len, is_eager, hdr->addr);
 	if (r)
 		return r;
@@ -90,6 +93,16 @@ static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 	return 0;
 }
 
+/* The path that may still write directly what this fragment is a copy of; NULL: none may. */
+static const struct mrc_path *writer_of(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+{
+	const struct mrc_path *writer = NULL;
+
+	if (hdr->flags & MRC_WIRE_F_COPY)
+		writer = mrc_conn_path_by_id(conn, hdr->writer_path);
+	return writer && !writer_is_over(conn, writer->index, hdr->writer_epoch) ? writer : NULL;
+}
+
 uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, uint32_t done,
 			struct mrc_place *place_out)
 {
@@ -101,7 +114,7 @@ uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, u
 
 	MRC_ASSERT(done <= hdr->body_len);
 	*place_out = (struct mrc_place){.is_scratch = true};
-	if (frag_message(conn, hdr, &ch, &msg) || !msg)
+	if (frag_message(conn, hdr, &ch, &msg) || !msg || writer_of(conn, hdr))
 		return (uint32_t)(end - at);
 	/* Bytes that are here were checked; another copy may not touch them. */
 	if (mrc_range_set_has(&conn->ranges, &msg->here, at, end, &until))
@@ -135,15 +148,76 @@ static void frag_flags(struct mrc_msg_in *msg, const struct mrc_wire_hdr *hdr)
 	msg->wants_visible = msg->wants_visible || hdr->flags & MRC_WIRE_F_VISIBLE;
 }
 
-static void frag_here(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number,
-		      uint64_t offset, uint64_t len)
+/* Ask for what has landed and was thrown away. -ENOBUFS: it cannot even be remembered. */
+static int frag_want(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number, uint64_t start,
+		     uint64_t end)
+{
+	return mrc_channel_in_want(ch, &conn->ranges, number, start, end,
+				   MRC_RANGES_KEPT_WANTED(conn));
+}
+
+static int frag_here(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number,
+		     uint64_t offset, uint64_t len)
 {
 	int64_t added = mrc_channel_in_here(ch, &conn->ranges, number, offset, len);
 
 	if (added < 0) /* no room to remember so many gaps: as if it had not come */
-		mrc_channel_in_want(ch, number, offset, offset + len);
-	else if (added == 0 && len)
+		return frag_want(conn, ch, number, offset, offset + len);
+	if (added == 0 && len)
 		conn->duplicates++;
+	return 0;
+}
+
+/* A hold for this fragment: until its writer, if it has one, is fenced at our end (DESIGN 7.3). */
+static void frag_hold(struct mrc_conn *conn, const struct mrc_channel *ch,
+		      const struct mrc_wire_hdr *hdr, uint64_t id, bool is_blame,
+		      const struct mrc_path *writer)
+{
+	struct mrc_hold *hold = hold_take(conn);
+
+	*hold = (struct mrc_hold){
+		.state = writer ? MRC_HOLD_WAITING : MRC_HOLD_READY,
+		.channel = ch->id,
+		.id = id,
+		.is_blame = is_blame,
+		.msg = hdr->msg,
+		.offset = hdr->offset,
+		.len = hdr->body_len,
+		.writer_epoch = hdr->writer_epoch,
+	};
+	if (!writer) {
+		conn->holds_ready++;
+		return;
+	}
+	hold->writer_index = writer->index;
+	if (writer->epoch == hdr->writer_epoch && writer->is_connected)
+		mrc_conn_path_leave(conn, &conn->paths[writer->index], MRC_REASON_PEER_FENCE, true);
+}
+
+/* It landed damaged, or nowhere. What of it is still needed is asked for again. */
+static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_msg_in *msg,
+		     const struct mrc_wire_hdr *hdr, struct mrc_path *path, bool is_blame)
+{
+	const struct mrc_path *writer = writer_of(conn, hdr);
+	uint64_t start;
+	uint64_t end;
+
+	/* The checksum of a copy that is not needed any more says nothing (DESIGN 7.12). */
+	if (!mrc_range_set_gap(&conn->ranges, &msg->here, hdr->offset, hdr->offset + hdr->body_len,
+			       &start, &end)) {
+		conn->duplicates++;
+		return 0;
+	}
+	path->body_errors += is_blame;
+	if (writer) {
+		if (conn->holds_lost >= conn->limits.holds_max)
+			return -ENOBUFS;
+		conn->holds_lost++;
+		frag_hold(conn, ch, hdr, 0, is_blame, writer);
+		return 0;
+	}
+	msg->is_want_blame = msg->is_want_blame || is_blame;
+	return frag_want(conn, ch, hdr->msg, start, hdr->offset + hdr->body_len);
 }
 
 static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
@@ -152,7 +226,6 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	struct mrc_path *path = &conn->paths[ev->index];
 	struct mrc_channel *ch;
 	struct mrc_msg_in *msg;
-	struct mrc_hold *hold;
 	int r;
 
 	if (hdr->flags & MRC_WIRE_F_DIRECT &&
@@ -160,7 +233,7 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	     hdr->writer_epoch != path->epoch))
 		return -EPROTO; /* only the path itself can vouch for a direct write */
 	r = frag_message(conn, hdr, &ch, &msg);
-	if (r == 0 && ev->hold && hdr->flags & MRC_WIRE_F_COPY) {
+	if (r == 0 && hdr->flags & MRC_WIRE_F_COPY) {
 		const struct mrc_path *writer = mrc_conn_path_by_id(conn, hdr->writer_path);
 
 		if (!writer || hdr->writer_epoch > writer->epoch)
@@ -179,63 +252,18 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		return 0;
 	}
 	frag_flags(msg, hdr);
-	if (!ev->is_body_good) {
-		uint64_t start;
-		uint64_t end;
-
+	if (ev->is_body_good && ev->hold) {
+		frag_hold(conn, ch, hdr, ev->hold, false, writer_of(conn, hdr));
+	} else if (ev->is_body_good && ev->is_placed) {
+		r = frag_here(conn, ch, hdr->msg, hdr->offset, hdr->body_len);
+	} else {
 		if (ev->hold)
 			hold_refuse(conn, ev->hold);
-		/* The checksum of a copy that is not needed any more says nothing (DESIGN 7.12). */
-		if (mrc_range_set_gap(&conn->ranges, &msg->here, hdr->offset,
-				      hdr->offset + hdr->body_len, &start, &end)) {
-			path->body_errors++;
-			msg->is_want_blame = true;
-			mrc_channel_in_want(ch, hdr->msg, start, hdr->offset + hdr->body_len);
-		} else {
-			conn->duplicates++;
-		}
-	} else if (ev->hold) {
-		const struct mrc_path *writer = NULL;
-
-		hold = hold_take(conn);
-		*hold = (struct mrc_hold){
-			.state = MRC_HOLD_READY,
-			.channel = ch->id,
-			.id = ev->hold,
-			.msg = hdr->msg,
-			.offset = hdr->offset,
-			.len = hdr->body_len,
-			.writer_epoch = hdr->writer_epoch,
-		};
-		if (hdr->flags & MRC_WIRE_F_COPY)
-			writer = mrc_conn_path_by_id(conn, hdr->writer_path);
-		if (writer)
-			hold->writer_index = writer->index;
-		if (writer && !writer_is_over(conn, writer->index, hdr->writer_epoch)) {
-			/* DESIGN 7.3: fence our end of the writer, then copy. */
-			hold->state = MRC_HOLD_WAITING;
-			if (writer->epoch == hdr->writer_epoch && writer->is_connected)
-				mrc_conn_path_leave(conn, &conn->paths[writer->index],
-						    MRC_REASON_PEER_FENCE, true);
-		} else {
-			conn->holds_ready++;
-		}
-	} else if (ev->is_placed) {
-		frag_here(conn, ch, hdr->msg, hdr->offset, hdr->body_len);
-	} else {
-		uint64_t start;
-		uint64_t end;
-
-		/* Parts went to scratch: what of it is still missing is asked for again. */
-		if (mrc_range_set_gap(&conn->ranges, &msg->here, hdr->offset,
-				      hdr->offset + hdr->body_len, &start, &end))
-			mrc_channel_in_want(ch, hdr->msg, start, hdr->offset + hdr->body_len);
-		else
-			conn->duplicates++;
+		r = frag_lost(conn, ch, msg, hdr, path, !ev->is_body_good);
 	}
 	/* Data on a channel we opened says that it was accepted (DESIGN 7.7); credit comes with ACCEPT. */
 	mrc_conn_touch(conn, ch);
-	return 0;
+	return r;
 }
 
 /* ---- facts about channels ---- */
@@ -251,6 +279,9 @@ static int on_rts(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
 		return -EPROTO;
 	if (hdr->msg < ch->peer_settled)
+		return 0;
+	msg = mrc_channel_in(ch, hdr->msg);
+	if (msg && msg->is_void)
 		return 0;
 	r = mrc_channel_in_learn(ch, hdr->msg, hdr->msg_len, false, 0);
 	if (r)
@@ -293,7 +324,8 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 {
 	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
 	struct mrc_msg_out *msg;
-	uint32_t slot;
+	uint64_t start = hdr->offset;
+	uint64_t end;
 
 	if (!ch || !ch->has_client)
 		return 0;
@@ -306,14 +338,12 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		return -EPROTO;
 	if (msg->is_final || msg->level >= MRC_LVL_PLACED)
 		return 0;
-	slot = (uint32_t)(hdr->msg & (ch->out_window - 1));
-	if (msg->want_end == 0) {
-		msg->want_start = hdr->offset;
-		msg->want_end = MRC_MIN(hdr->msg_len, msg->next_offset);
-	} else {
-		msg->want_start = MRC_MIN(msg->want_start, hdr->offset);
-		msg->want_end = MRC_MAX(msg->want_end, MRC_MIN(hdr->msg_len, msg->next_offset));
-	}
+	/*
+	 * Half of the resends is theirs that come off dead paths. There is room: of what
+	 * is in flight each frame is asked for once. Else this one is not taken in.
+	 */
+	if (conn->resend_tail - conn->resend_head >= conn->resend_count / 2)
+		return -ENOBUFS;
 	/* A large message may meet many damaged fragments, and be hit by many failures of paths. */
 	msg->want_count += hdr->arg & 1;
 	if (msg->want_count > MRC_WANTS_MAX + 4 * (uint64_t)msg->frag_count &&
@@ -324,9 +354,16 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		 */
 		mrc_channel_out_void(ch, hdr->msg, MRC_OUT_BUFFER_CHANGED);
 	}
-	if (msg->is_void_asked)
-		msg->want_end = 0;
-	mrc_channel_ready_push(ch, slot);
+	end = MRC_MIN(hdr->msg_len, msg->next_offset);
+	/* Just these bytes, as plain copies: the first one had landed, so there is no writer to fear. */
+	conn->resends[conn->resend_tail & (conn->resend_count - 1)] = (struct mrc_resend){
+		.channel = ch->id,
+		.len = end - start,
+		.msg = hdr->msg,
+		.offset = start,
+		.is_wanted = true,
+	};
+	conn->resend_tail++;
 	mrc_conn_touch(conn, ch);
 	return 0;
 }
@@ -372,6 +409,7 @@ static int on_state(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const
 static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
 	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
+	struct mrc_drain drain;
 	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
 	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
 	int r;
@@ -380,9 +418,13 @@ static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, con
 		return 0;
 	if (hdr->body_len)
 		memcpy(copy, body, hdr->body_len);
-	r = mrc_drain_take(ch, &c);
+	r = mrc_drain_take(&c, &drain);
+	if (r)
+		return r;
+	ch->drain = drain;
+	ch->peer_drained = true;
 	mrc_conn_touch(conn, ch);
-	return r;
+	return 0;
 }
 
 /* ---- words about paths ---- */
@@ -454,6 +496,16 @@ static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct 
 	path->probe_ack_id = hdr->msg;
 	path->probe_ack_arg = hdr->arg;
 	mrc_conn_peer_ports(conn, (uint32_t)hdr->offset, hdr->addr);
+}
+
+static int on_path_open(struct mrc_path *path, const struct mrc_wire_hdr *hdr)
+{
+	uint32_t share = (uint32_t)(hdr->arg >> 32);
+
+	if (share ? share < MRC_SHARE_MIN : path->share_given != 0)
+		return -EPROTO; /* queue pairs have shares at both ends */
+	path->share = share;
+	return 0;
 }
 
 int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
@@ -534,7 +586,11 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		on_fenced(conn, hdr);
 		break;
 	case MRC_WIRE_PATH_OPEN:
+		r = on_path_open(path, hdr);
+		break;
 	case MRC_WIRE_KEYS:
+		r = mrc_space_on_keys(conn, path, hdr);
+		break;
 	case MRC_WIRE_NOP:
 		break;
 	case MRC_WIRE_HELLO:
@@ -542,6 +598,12 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	case MRC_WIRE_TYPE_END:
 		r = -EPROTO;
 		break;
+	}
+	if (r == -ENOBUFS) {
+		/* We cannot keep what this frame needs: it is not taken in, and comes again elsewhere. */
+		path->taken--;
+		mrc_conn_path_leave(conn, path, MRC_REASON_ERROR, true);
+		r = 0;
 	}
 	if (r) {
 		conn->protocol_errors++;

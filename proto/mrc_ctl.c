@@ -101,7 +101,7 @@ int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cur
 }
 
 /* What each path had been given when the channel's last frame was: it may be taken for drained then. */
-void mrc_drain_put(struct mrc_conn *conn, struct mrc_cursor *c)
+void mrc_drain_put(const struct mrc_conn *conn, struct mrc_cursor *c)
 {
 	uint8_t count = 0;
 
@@ -119,22 +119,37 @@ void mrc_drain_put(struct mrc_conn *conn, struct mrc_cursor *c)
 	}
 }
 
-int mrc_drain_take(struct mrc_channel *ch, struct mrc_cursor *c)
+int mrc_drain_take(struct mrc_cursor *c, struct mrc_drain *drain_out)
 {
 	uint8_t count = mrc_get_u8(c);
 
 	if (count > MRC_PATHS_MAX)
 		return -EPROTO;
 	for (uint8_t i = 0; i < count; i++) {
-		ch->drain[i].path_id = mrc_get_u16(c);
-		ch->drain[i].epoch = mrc_get_u32(c);
-		ch->drain[i].count = mrc_get_u64(c);
+		drain_out->paths[i].path_id = mrc_get_u16(c);
+		drain_out->paths[i].epoch = mrc_get_u32(c);
+		drain_out->paths[i].posted = mrc_get_u64(c);
 	}
-	if (!c->ok)
-		return -EPROTO;
-	ch->drain_count = count;
-	ch->peer_drained = true;
-	return 0;
+	drain_out->count = count;
+	return c->ok ? 0 : -EPROTO;
+}
+
+bool mrc_drain_is_over(struct mrc_conn *conn, const struct mrc_drain *drain)
+{
+	for (uint8_t i = 0; i < drain->count; i++) {
+		const struct mrc_path *path = mrc_conn_path_by_id(conn, drain->paths[i].path_id);
+
+		/*
+		 * An older epoch was fenced when this one came up; of an epoch that has
+		 * not come up here nobody has a key to anything (mrc_space.c).
+		 */
+		if (!path || path->epoch != drain->paths[i].epoch ||
+		    path->fenced_epoch >= drain->paths[i].epoch)
+			continue;
+		if (path->taken < drain->paths[i].posted)
+			return false;
+	}
+	return true;
 }
 
 static void half_put(const struct mrc_channel *ch, struct mrc_cursor *c)
@@ -142,17 +157,24 @@ static void half_put(const struct mrc_channel *ch, struct mrc_cursor *c)
 	mrc_put_u64(c, ch->ring_bytes);
 	mrc_put_u64(c, ch->msg_bytes_max);
 	mrc_put_u32(c, ch->in_window);
+	mrc_put_u32(c, ch->flow->space);
+	mrc_put_u64(c, ch->ring_addr);
 }
 
-static int half_take(struct mrc_channel *ch, struct mrc_cursor *c)
+static int half_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c)
 {
 	uint64_t ring_bytes = mrc_get_u64(c);
 	uint64_t msg_bytes_max = mrc_get_u64(c);
 	uint32_t window = mrc_get_u32(c);
+	uint32_t space = mrc_get_u32(c);
+	uint64_t ring_addr = mrc_get_u64(c);
 
 	if (!c->ok || ring_bytes == 0 || ring_bytes > UINT64_MAX / 4 || window == 0 ||
-	    window > MRC_WINDOW_MAX)
+	    window > MRC_WINDOW_MAX || space == 0 || ring_addr > UINT64_MAX / 4)
 		return -EPROTO;
+	if (!ch->peer_space)
+		ch->peer_space = mrc_space_join(conn, space);
+	ch->peer_ring_addr = ring_addr;
 	ch->peer_ring_bytes = ring_bytes;
 	ch->peer_msg_bytes_max = msg_bytes_max;
 	ch->peer_window = window;
@@ -199,8 +221,10 @@ void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 		mrc_state_put(conn, ch, &c);
 		mrc_drain_put(conn, &c);
 		break;
-	default: /* VOID */
+	default: /* VOID: nothing of the message is posted after this */
 		post->hdr.offset = entry->msg;
+		post->hdr.arg = ch->settled;
+		mrc_drain_put(conn, &c);
 		break;
 	}
 	MRC_ASSERT(c.ok);
@@ -232,7 +256,7 @@ static int take_open(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, stru
 		append(conn, MRC_WIRE_REFUSE, 0, hdr->channel);
 		return 0;
 	}
-	if (half_take(ch, c)) {
+	if (half_take(conn, ch, c)) {
 		mrc_conn_channel_free(conn, ch);
 		return -EPROTO;
 	}
@@ -250,12 +274,15 @@ static int take_open(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, stru
 static int take_end(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_wire_hdr *hdr,
 		    struct mrc_cursor *c)
 {
+	struct mrc_drain drain;
 	int r = mrc_state_take(conn, ch, c);
 
 	if (r == 0)
-		r = mrc_drain_take(ch, c);
+		r = mrc_drain_take(c, &drain);
 	if (r)
 		return r;
+	ch->drain = drain;
+	ch->peer_drained = true;
 	/* The last number is named: a CLOSE says that all up to it were delivered here. */
 	if (hdr->type == MRC_WIRE_CLOSE && ch->has_client && hdr->offset != ch->deliver_next)
 		return -EPROTO;
@@ -270,25 +297,30 @@ static int take_end(struct mrc_conn *conn, struct mrc_channel *ch, const struct 
 	return 0;
 }
 
-static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number)
+static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_wire_hdr *hdr,
+		     struct mrc_cursor *c)
 {
-	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+	uint64_t number = hdr->offset;
+	struct mrc_msg_in *msg;
+	struct mrc_drain drain;
 
-	if (!msg || ch->state == MRC_CH_ENDED)
-		return ch->has_client && number >= ch->peer_settled && ch->state != MRC_CH_ENDED
-			       ? -EPROTO
-			       : 0;
+	if (mrc_drain_take(c, &drain))
+		return -EPROTO;
+	if (!ch->has_client || ch->state == MRC_CH_ENDED)
+		return 0;
+	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
+		return -EPROTO;
+	msg = mrc_channel_in(ch, number);
+	if (!msg)
+		return number < ch->peer_settled ? 0 : -EPROTO;
 	/* The receiver alone decides: what was delivered stays so (DESIGN 7.10). */
 	if (msg->is_delivered || msg->is_whole || msg->is_void)
 		return 0;
-	msg->is_void = true;
-	ch->void_count_in++;
-	ch->is_heard = true;
-	mrc_bits_clear(&ch->ask_bits, (uint32_t)(number & (ch->in_window - 1)));
-	if (ch->is_unordered)
-		mrc_bits_set(&ch->deliver_bits, (uint32_t)(number & (ch->in_window - 1)));
-	mrc_channel_in_final(ch, number, MRC_OUT_CLOSED, 0);
-	(void)conn;
+	/* Its client is told at once; its memory is free when nothing can land there (DESIGN 7.10). */
+	ch->void_drain = drain;
+	mrc_channel_in_void(ch, number,
+			    conn->is_direct_seen && (msg->is_granted || !msg->is_known) &&
+				    !mrc_drain_is_over(conn, &drain));
 	return 0;
 }
 
@@ -321,7 +353,7 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 	case MRC_WIRE_ACCEPT:
 		if (!ch->is_opener)
 			return -EPROTO;
-		r = half_take(ch, &c);
+		r = half_take(conn, ch, &c);
 		if (r)
 			return r;
 		ch->is_established = true;
@@ -344,7 +376,7 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 		r = take_end(conn, ch, hdr, &c);
 		break;
 	default:
-		r = take_void(conn, ch, hdr->offset);
+		r = take_void(conn, ch, hdr, &c);
 		break;
 	}
 	if (r == 0)

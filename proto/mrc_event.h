@@ -74,7 +74,8 @@ enum mrc_event_kind {
 	MRC_EV_DENY,        /* path.index: operator drains it */
 	MRC_EV_ALLOW,
 	MRC_EV_SENT, /* (index, path_epoch): the rail is finished with `count` frames since its epoch began */
-	MRC_EV_FENCED,  /* (index, path_epoch): nothing of this epoch can land any more */
+	MRC_EV_FENCED, /* (index, path_epoch): nothing of this epoch can land any more */
+	MRC_EV_KEY, /* a client's landing memory was made known to a rail's device, or is no more */
 	MRC_EV_ARRIVED, /* a frame, see struct mrc_ev_arrived */
 	/* Clients of this host. */
 	MRC_EV_CH_OPEN,   /* open a channel to the peer's service */
@@ -83,6 +84,7 @@ enum mrc_event_kind {
 	MRC_EV_CH_CLOSE,  /* no more sends */
 	MRC_EV_CH_ABORT,  /* the client has died: forget it, tell the peer */
 	MRC_EV_SEND,      /* a message */
+	MRC_EV_CANCEL,    /* give (channel, number) up, if the receiver lets it: outcome */
 	MRC_EV_LANDING,   /* answers MRC_ACT_LANDING_WANT: addr */
 	MRC_EV_VISIBLE,   /* the client took the arrival of (channel, msg) */
 	MRC_EV_COMMIT,
@@ -100,7 +102,21 @@ struct mrc_ev_path {
 	uint32_t conn_epoch;
 	uint16_t path_id; /* PATH_UP: as the initiator numbers it */
 	uint64_t peer_boot_id;
-	uint64_t count; /* SENT */
+	uint32_t receive_share; /* PATH_UP: receive entries this path has here; 0: no such bound */
+	uint64_t count;         /* SENT */
+};
+
+/*
+ * Landing memory that a peer may write directly. Given for a flow that has a
+ * channel, when the rail of path `index` has registered it; without it the
+ * peer's fragments come as SENDs (DESIGN 7.15).
+ */
+struct mrc_ev_key {
+	uint32_t flow;
+	uint8_t index;
+	bool is_valid; /* false: do not write there any more */
+	uint32_t rkey;
+	uint64_t base; /* what the device calls the first byte of it */
 };
 
 struct mrc_ev_arrived {
@@ -115,13 +131,14 @@ struct mrc_ev_arrived {
 };
 
 struct mrc_ev_channel {
-	uint32_t id;            /* all but CH_OPEN */
-	uint32_t flow;          /* CH_OPEN, CH_ACCEPT: which client, for fair turns */
-	bool is_unordered;      /* CH_OPEN */
-	int outcome;            /* CH_REFUSE */
-	uint32_t code;          /* CH_REFUSE */
-	uint64_t cookie;        /* CH_OPEN, CH_ACCEPT */
-	uint64_t ring_bytes;    /* of its landing ring: CH_OPEN, CH_ACCEPT */
+	uint32_t id;        /* all but CH_OPEN */
+	uint32_t flow;      /* CH_OPEN, CH_ACCEPT: which client, for fair turns */
+	bool is_unordered;  /* CH_OPEN */
+	int outcome;        /* CH_REFUSE */
+	uint32_t code;      /* CH_REFUSE */
+	uint64_t cookie;    /* CH_OPEN, CH_ACCEPT */
+	uint64_t ring_addr; /* its landing ring's place in its landing memory: CH_OPEN, CH_ACCEPT */
+	uint64_t ring_bytes;    /* and size */
 	uint64_t msg_bytes_max; /* largest message the client's landing arena takes */
 	uint32_t window;        /* messages the client's rings have room for; power of two */
 	const char *service;    /* CH_OPEN; copied */
@@ -133,16 +150,19 @@ struct mrc_ev_msg {
 	uint64_t number;    /* all but SEND */
 	enum mrc_lvl level; /* SEND: what the client waits for */
 	uint32_t code;      /* REJECT */
+	int outcome;        /* CANCEL: what DONE is to say, if it is given up */
 	uint64_t cookie;    /* SEND */
 	uint64_t addr; /* SEND: offset in the client's send arena; LANDING: in its landing arena */
 	uint64_t len;  /* SEND */
 	uint64_t deadline_ns; /* SEND; 0: none */
+	uint64_t *number_out; /* SEND: the message's number; NULL: not asked for */
 };
 
 struct mrc_event_in {
 	enum mrc_event_kind kind;
 	union {
 		struct mrc_ev_path path;
+		struct mrc_ev_key key;
 		struct mrc_ev_arrived arrived;
 		struct mrc_ev_channel channel;
 		struct mrc_ev_msg msg;
@@ -180,8 +200,10 @@ struct mrc_act_post {
 	struct mrc_wire_hdr hdr; /* the rail fills body_crc of a FRAG, then encodes */
 	uint64_t payload_addr;   /* FRAG: offset in the send arena of `channel_cookie`'s client */
 	uint64_t channel_cookie; /* FRAG */
-	uint32_t pad_len;        /* PROBE: this many zero bytes follow as body */
-	uint16_t body_len;       /* control frames */
+	uint64_t remote_addr;    /* FRAG with DIRECT: where the payload is written, by this key */
+	uint32_t rkey;
+	uint32_t pad_len;  /* PROBE: this many zero bytes follow as body */
+	uint16_t body_len; /* control frames */
 	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
 };
 

@@ -39,6 +39,7 @@ void mrc_limits_complete(struct mrc_limits *limits)
 	limits->channels_max = MRC_MIN(limits->channels_max, 16384);
 	limits->frames_in_flight_max =
 		power_of_two_above(MRC_MAX(limits->frames_in_flight_max, 64));
+	limits->ranges_max = MRC_MAX(limits->ranges_max, 16);
 	limits->frag_bytes_max = MRC_MIN(limits->frag_bytes_max, MRC_FRAG_BYTES_MAX);
 	limits->frag_bytes_max = MRC_MAX(limits->frag_bytes_max, 1024);
 	limits->path_window_bytes_min =

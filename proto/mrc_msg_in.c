@@ -15,8 +15,8 @@ static void ring_advance(struct mrc_channel *ch)
 	while (ch->release_next < end) {
 		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->release_next)];
 
-		if (!msg->is_void && !msg->is_released)
-			break;
+		if ((!msg->is_void && !msg->is_released) || msg->is_draining)
+			break; /* its slot cannot be another message's yet */
 		ch->release_next++;
 	}
 	while (ch->ring_release_next < end) {
@@ -26,12 +26,16 @@ static void ring_advance(struct mrc_channel *ch)
 			ch->ring_release_next++;
 			continue;
 		}
-		if (!msg->is_released && !msg->is_void)
+		if ((!msg->is_released && !msg->is_void) || msg->is_draining)
 			break;
 		if (msg->is_known && msg->len)
 			ch->ring_head = msg->addr + msg->len;
 		ch->ring_release_next++;
 	}
+	/* A release tells its credit with the verdict; what passes void messages is told here. */
+	if (ch->release_next + ch->in_window != ch->msg_limit_told ||
+	    ch->ring_head + ch->ring_bytes != ch->ring_limit_told)
+		ch->facts |= MRC_FACT_STATE_LAZY;
 }
 
 /*
@@ -50,11 +54,13 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 			break;
 		if (msg->is_void && !msg->is_delivered)
 			break; /* its GAP is still to be taken */
-		if (mrc_bits_has(&ch->free_bits, slot))
+		if (mrc_bits_has(&ch->free_bits, slot) || msg->is_draining)
 			break; /* its LANDING_FREE is still to be taken */
 		ch->void_count_in -= msg->is_void;
 		mrc_range_set_clear(pool, &msg->here);
-		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE};
+		mrc_range_set_clear(pool, &msg->wanted);
+		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE,
+					   .wanted.head = MRC_RANGE_NONE};
 		mrc_bits_clear(&ch->ask_bits, slot);
 		mrc_bits_clear(&ch->cts_bits, slot);
 		mrc_bits_clear(&ch->want_bits, slot);
@@ -172,26 +178,23 @@ int64_t mrc_channel_in_here(struct mrc_channel *ch, struct mrc_range_pool *pool,
 		msg->here.bytes = msg->len;
 		mrc_bits_set(&ch->deliver_bits, slot);
 		mrc_bits_clear(&ch->want_bits, slot);
-		msg->want_start = 0;
-		msg->want_end = 0;
+		mrc_range_set_clear(pool, &msg->wanted);
 	}
 	return added;
 }
 
-void mrc_channel_in_want(struct mrc_channel *ch, uint64_t number, uint64_t start, uint64_t end)
+int mrc_channel_in_want(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number,
+			uint64_t start, uint64_t end, uint32_t kept)
 {
 	uint32_t slot = slot_of(ch, number);
 	struct mrc_msg_in *msg = &ch->in[slot];
 
-	if (msg->want_end == 0) {
-		msg->want_start = start;
-		msg->want_end = end;
-	} else {
-		msg->want_start = MRC_MIN(msg->want_start, start);
-		msg->want_end = MRC_MAX(msg->want_end, end);
-	}
+	/* Just these bytes: what lies between two of them may have a writer still (DESIGN 7.3). */
+	if (mrc_range_set_add_keeping(pool, &msg->wanted, start, end, kept) < 0)
+		return -ENOBUFS;
 	mrc_bits_set(&ch->want_bits, slot);
 	ch->facts |= MRC_FACT_WANT;
+	return 0;
 }
 
 /* Move the counts over all that has reached their level; what a count says needs no LEVEL. */
@@ -267,6 +270,45 @@ void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
 	if (msg->is_void)
 		ch->facts |= MRC_FACT_STATE; /* the counts may pass it now */
 	counts_advance(ch);
+}
+
+void mrc_channel_in_void(struct mrc_channel *ch, uint64_t number, bool is_draining)
+{
+	uint32_t slot = slot_of(ch, number);
+	struct mrc_msg_in *msg = &ch->in[slot];
+
+	msg->is_void = true;
+	ch->void_count_in++;
+	ch->is_heard = true;
+	if (is_draining) {
+		msg->is_draining = true;
+		ch->void_draining++;
+	}
+	mrc_bits_clear(&ch->ask_bits, slot);
+	mrc_bits_clear(&ch->want_bits, slot);
+	if (ch->is_unordered)
+		mrc_bits_set(&ch->deliver_bits, slot);
+	mrc_channel_in_final(ch, number, MRC_OUT_CLOSED, 0);
+	ring_advance(ch);
+}
+
+void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool)
+{
+	for (uint32_t slot = 0; slot < ch->in_window && ch->void_draining; slot++) {
+		struct mrc_msg_in *msg = &ch->in[slot];
+
+		if (!msg->is_draining)
+			continue;
+		msg->is_draining = false;
+		ch->void_draining--;
+		/* One whose GAP was not taken yet is freed with that. */
+		if (msg->is_delivered && msg->is_granted && !msg->is_eager) {
+			mrc_bits_set(&ch->free_bits, slot);
+			ch->free_count++;
+		}
+	}
+	settled_follow(ch, pool);
+	ch->facts |= MRC_FACT_STATE; /* the ring's free part may have grown */
 }
 
 int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number)

@@ -38,6 +38,12 @@ static bool ring_take(struct mrc_channel *ch, struct mrc_msg_out *msg)
 	return true;
 }
 
+static void void_push(struct mrc_channel *ch, uint32_t slot)
+{
+	mrc_bits_set(&ch->void_bits, slot);
+	ch->void_count++;
+}
+
 void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max)
 {
 	if (!ch->is_established || (ch->state != MRC_CH_OPEN && ch->state != MRC_CH_CLOSING))
@@ -49,9 +55,12 @@ void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max)
 		if (ch->admit_next - ch->settled >= ch->peer_window ||
 		    ch->admit_next >= ch->msg_limit)
 			return;
-		if (msg->len > ch->peer_msg_bytes_max) {
-			/* Sent before the limit was known. Its number must still be used up. */
-			mrc_channel_out_void(ch, ch->admit_next, MRC_OUT_TOO_BIG);
+		if (msg->len > ch->peer_msg_bytes_max && !msg->is_void_asked) {
+			msg->is_void_asked = true; /* sent before the limit was known */
+			msg->outcome_void = MRC_OUT_TOO_BIG;
+		}
+		if (msg->is_void_asked) {
+			void_push(ch, slot); /* its number must still be used up */
 		} else if (msg->len <=
 			   MRC_MIN((uint64_t)eager_bytes_max, ch->peer_ring_bytes / 2)) {
 			msg->is_eager = true;
@@ -97,7 +106,7 @@ uint32_t mrc_channel_ready_pop(struct mrc_channel *ch)
 
 bool mrc_msg_out_has_more(const struct mrc_msg_out *msg)
 {
-	if (!msg->is_granted || msg->is_final || msg->level >= MRC_LVL_PLACED)
+	if (!msg->is_granted || msg->is_final || msg->is_void_asked || msg->level >= MRC_LVL_PLACED)
 		return false;
 	return msg->len == 0 ? !msg->is_empty_sent : msg->next_offset < msg->len;
 }
@@ -204,8 +213,9 @@ void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome)
 		return;
 	msg->is_void_asked = true;
 	msg->outcome_void = outcome;
-	mrc_bits_set(&ch->void_bits, slot);
-	ch->void_count++;
+	mrc_bits_clear(&ch->rts_bits, slot);
+	if (msg->is_admitted) /* else its turn has not come: its number may be beyond the window */
+		void_push(ch, slot);
 }
 
 bool mrc_channel_settle(struct mrc_channel *ch)

@@ -42,6 +42,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->acked = 0;
 	path->sent = 0;
 	path->taken = 0;
+	path->taken_told = 0;
 	path->bytes_in_flight = 0;
 	path->oldest_sent_ns = MRC_NEVER;
 	path->answered_sent_ns = 0;
@@ -64,13 +65,24 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->rate.delivered_ns = now_ns;
 }
 
-bool mrc_path_has_room(const struct mrc_path *path, bool is_data)
+static bool has_place(uint64_t used, uint64_t count, uint64_t kept_of_data, enum mrc_room room,
+		      bool has_news)
+{
+	if (room == MRC_ROOM_ACK)
+		return used + 1 < count || (used < count && has_news);
+	return used + (room == MRC_ROOM_DATA ? kept_of_data : 1) < count;
+}
+
+bool mrc_path_has_room(const struct mrc_path *path, enum mrc_room room)
 {
 	uint64_t low = MRC_MIN(path->acked, path->sent); /* a record serves both */
-	uint64_t used = path->posted - low;
-	uint32_t kept = is_data ? RECORDS_FOR_CONTROL : 0;
+	bool has_news = path->taken > path->taken_told;
 
-	return used + kept < path->record_count;
+	if (!has_place(path->posted - low, path->record_count, RECORDS_FOR_CONTROL, room, has_news))
+		return false;
+	return path->share == 0 ||
+	       has_place(path->posted - path->acked, path->share,
+			 MRC_MIN(RECORDS_FOR_CONTROL, path->share / 4 + 1), room, has_news);
 }
 
 struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint32_t bytes,
@@ -78,7 +90,8 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 {
 	struct mrc_record *record = mrc_path_record(path, path->posted);
 
-	MRC_ASSERT(mrc_path_has_room(path, false));
+	MRC_ASSERT(path->posted - MRC_MIN(path->acked, path->sent) < path->record_count);
+	MRC_ASSERT(path->share == 0 || path->posted - path->acked < path->share);
 	if (path->bytes_in_flight == 0) /* a pause must not count as slowness */
 		path->rate.delivered_ns = now_ns;
 	*record = (struct mrc_record){

@@ -34,6 +34,12 @@ enum mrc_record_kind {
 	MRC_REC_FENCED,
 };
 
+/* Who asks for room: each leaves the last places to those below it. */
+enum mrc_room { MRC_ROOM_DATA, MRC_ROOM_CONTROL, MRC_ROOM_ACK };
+
+/* A share of the peer's receive entries is at least so large; taken for granted until it is heard. */
+#define MRC_SHARE_MIN 8U
+
 struct mrc_record {
 	uint8_t kind;        /* enum mrc_record_kind */
 	bool is_eliciting;   /* the peer owes an acknowledgement */
@@ -41,6 +47,7 @@ struct mrc_record {
 	bool is_moved;       /* already sent again elsewhere */
 	bool is_direct;      /* FRAG: this path epoch is the bytes' writer */
 	bool is_copy;        /* FRAG: writer_* name another writer */
+	bool is_blame;       /* WANT: some of it had failed its checksum */
 	uint8_t writer_path; /* path id */
 	uint32_t writer_epoch;
 	uint32_t channel; /* this end's id */
@@ -78,6 +85,8 @@ struct mrc_path {
 	uint64_t posted; /* frames given to the rail in this epoch */
 	uint64_t acked;  /* of them, taken in by the peer */
 	uint64_t sent;   /* of them, no longer read by the rail */
+	uint32_t share;  /* of the peer's receive entries: frames not acked; 0: no such bound */
+	uint32_t share_given; /* of ours to the peer */
 	uint64_t bytes_in_flight;
 	uint64_t oldest_sent_ns;   /* of the oldest eliciting frame not acked; MRC_NEVER: none */
 	uint64_t answered_sent_ns; /* when the newest acked eliciting frame was sent */
@@ -85,6 +94,7 @@ struct mrc_path {
 
 	/* Frames received in this epoch, and what we told the peer of it. */
 	uint64_t taken;
+	uint64_t taken_told; /* in the last ACK */
 	uint64_t taken_prev; /* final count of the epoch before, for PATH_FENCED */
 
 	/* Estimates. */
@@ -119,6 +129,7 @@ struct mrc_path {
 	enum mrc_path_state state_told;
 	bool do_probe;
 	bool do_path_open;
+	bool do_keys; /* some key is not told on this path */
 	bool do_probe_ack;
 	uint64_t probe_ack_id;
 	uint64_t probe_ack_arg;
@@ -141,8 +152,12 @@ void mrc_path_init(struct mrc_path *path, uint8_t index, struct mrc_record *reco
 void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes, uint64_t floor_ns,
 		    uint64_t now_ns);
 
-/* May one more frame be posted? Data leaves the last few records to control frames. */
-bool mrc_path_has_room(const struct mrc_path *path, bool is_data);
+/*
+ * May one more frame be posted? Data leaves the last few places to control
+ * frames, and those the very last to an ACK; that takes it only with news about
+ * this path. So each of two full ends can tell the other that it is not.
+ */
+bool mrc_path_has_room(const struct mrc_path *path, enum mrc_room room);
 
 /* Make the next frame's record; the caller fills kind and names. `bytes` counts against the window. */
 struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint32_t bytes,

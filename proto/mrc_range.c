@@ -7,6 +7,7 @@ void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nod
 	pool->nodes = nodes;
 	pool->node_count = node_count;
 	pool->free_count = node_count;
+	pool->kept = 0;
 	pool->free_head = node_count ? 0 : MRC_RANGE_NONE;
 	for (uint32_t i = 0; i < node_count; i++)
 		nodes[i].next = i + 1 < node_count ? i + 1 : MRC_RANGE_NONE;
@@ -39,6 +40,12 @@ void mrc_range_set_clear(struct mrc_range_pool *pool, struct mrc_range_set *set)
 int64_t mrc_range_set_add(struct mrc_range_pool *pool, struct mrc_range_set *set, uint64_t start,
 			  uint64_t end)
 {
+	return mrc_range_set_add_keeping(pool, set, start, end, pool->kept);
+}
+
+int64_t mrc_range_set_add_keeping(struct mrc_range_pool *pool, struct mrc_range_set *set,
+				  uint64_t start, uint64_t end, uint32_t kept)
+{
 	struct mrc_range_node *nodes = pool->nodes;
 	uint32_t *link = &set->head;
 	uint64_t bytes_old = set->bytes;
@@ -54,7 +61,7 @@ int64_t mrc_range_set_add(struct mrc_range_pool *pool, struct mrc_range_set *set
 	if (at == MRC_RANGE_NONE || nodes[at].start > end) {
 		uint32_t fresh = pool->free_head;
 
-		if (fresh == MRC_RANGE_NONE)
+		if (fresh == MRC_RANGE_NONE || pool->free_count <= kept)
 			return -ENOBUFS;
 		pool->free_head = nodes[fresh].next;
 		pool->free_count--;
@@ -77,6 +84,21 @@ int64_t mrc_range_set_add(struct mrc_range_pool *pool, struct mrc_range_set *set
 	}
 	set->bytes += nodes[at].end - nodes[at].start;
 	return (int64_t)(set->bytes - bytes_old);
+}
+
+bool mrc_range_set_pop(struct mrc_range_pool *pool, struct mrc_range_set *set, uint64_t *start_out,
+		       uint64_t *end_out)
+{
+	uint32_t at = set->head;
+
+	if (at == MRC_RANGE_NONE)
+		return false;
+	*start_out = pool->nodes[at].start;
+	*end_out = pool->nodes[at].end;
+	set->head = pool->nodes[at].next;
+	set->bytes -= pool->nodes[at].end - pool->nodes[at].start;
+	node_free(pool, at);
+	return true;
 }
 
 bool mrc_range_set_has(const struct mrc_range_pool *pool, const struct mrc_range_set *set,

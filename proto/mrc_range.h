@@ -26,6 +26,7 @@ struct mrc_range_pool {
 	uint32_t node_count;
 	uint32_t free_head;
 	uint32_t free_count;
+	uint32_t kept; /* so many of them mrc_range_set_add() does not take; 0 at first */
 };
 
 struct mrc_range_set {
@@ -42,10 +43,18 @@ void mrc_range_set_clear(struct mrc_range_pool *pool, struct mrc_range_set *set)
 
 /*
  * Add [start, end). Answers the number of bytes that were new (0: all were
- * here before). -ENOBUFS: no node left; nothing changed.
+ * here before). -ENOBUFS: a node is needed and not more than the pool's `kept`
+ * are left; nothing changed.
  */
 int64_t mrc_range_set_add(struct mrc_range_pool *pool, struct mrc_range_set *set, uint64_t start,
 			  uint64_t end);
+/* The same with a bound of its own. */
+int64_t mrc_range_set_add_keeping(struct mrc_range_pool *pool, struct mrc_range_set *set,
+				  uint64_t start, uint64_t end, uint32_t kept);
+
+/* Take the first range off the set; false when it is empty. */
+bool mrc_range_set_pop(struct mrc_range_pool *pool, struct mrc_range_set *set, uint64_t *start_out,
+		       uint64_t *end_out);
 
 /* From `at`: is it here (true), and up to where (at most `end`) does that answer hold? */
 bool mrc_range_set_has(const struct mrc_range_pool *pool, const struct mrc_range_set *set,

@@ -26,8 +26,10 @@ static void fixture_init(struct fixture *f)
 	f->ch.msg_bytes_max = f->ch.peer_msg_bytes_max = 1 << 20;
 	f->ch.msg_limit = f->ch.msg_limit_told = WINDOW;
 	mrc_range_pool_init(&f->pool, f->nodes, NODES);
-	for (int i = 0; i < WINDOW; i++)
+	for (int i = 0; i < WINDOW; i++) {
 		mrc_range_set_init(&f->in[i].here);
+		mrc_range_set_init(&f->in[i].wanted);
+	}
 }
 
 /* ---- bits and slots ---- */
@@ -669,11 +671,11 @@ static void a_message_is_whole_when_all_its_bytes_are(void **state)
 	assert_int_equal(mrc_channel_in_here(&f.ch, &f.pool, 0, 0, 30), 0); /* again */
 	assert_false(f.in[0].is_whole);
 	assert_false(mrc_channel_in_next(&f.ch, &next));
-	mrc_channel_in_want(&f.ch, 0, 40, 45);
-	mrc_channel_in_want(&f.ch, 0, 30, 41);
-	mrc_channel_in_want(&f.ch, 0, 35, 36);
-	assert_int_equal(f.in[0].want_start, 30);
-	assert_int_equal(f.in[0].want_end, 45);
+	assert_int_equal(mrc_channel_in_want(&f.ch, &f.pool, 0, 40, 45, 0), 0);
+	assert_int_equal(mrc_channel_in_want(&f.ch, &f.pool, 0, 30, 33, 0), 0);
+	assert_int_equal(mrc_channel_in_want(&f.ch, &f.pool, 0, 31, 32, 0), 0);
+	assert_int_equal(f.in[0].wanted.bytes, 8); /* and nothing of what lies between */
+	assert_true(mrc_bits_has(&f.ch.want_bits, 0));
 	assert_int_equal(mrc_channel_in_here(&f.ch, &f.pool, 0, 20, 50), 30);
 	assert_true(f.in[0].is_whole);
 	assert_false(mrc_bits_has(&f.ch.want_bits, 0)); /* no longer */
