@@ -128,6 +128,7 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 		.flow = client->index + 1,
 		.is_unordered = channel->is_unordered,
 		.cookie = mrcd_client_cookie(client, channel),
+		.ring_addr = channel->ring_offset,
 		.ring_bytes = channel->ring_bytes,
 		.msg_bytes_max = mrcd_arena_size_bytes(client->buffer_arena),
 		.window = client->side->window,
