@@ -3,7 +3,8 @@
  * mrcd - the daemon: options, files, signals, the service manager; the rest is the worker's
  *
  * Always in the foreground; whoever starts it keeps it running. Exit status:
- * 0 ended as asked, 1 could not start or the configuration has errors, 2 usage.
+ * 0 ended as asked, 1 could not start, or --check found errors, 2 usage, 78 the
+ * configuration has errors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -423,8 +425,9 @@ static int mrcd_run(const char *file)
 	int r;
 
 	mrcd_log_init(LOG_INFO);
+	/* Not worth another try: the unit does not start us again after this one. */
 	if (mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd.conf) < 0)
-		return EXIT_FAILURE;
+		return EX_CONFIG;
 	mrcd_log_set_level(mrcd.conf->log_level);
 	r = mrcd_start(&mrcd);
 	if (r == 0) {
