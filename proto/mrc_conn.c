@@ -171,6 +171,12 @@ int mrc_conn_join(const struct mrc_conn *conn, uint8_t path_index, const struct 
 		return -ESTALE;
 	if (auth->conn_epoch == conn->epoch)
 		return peer_boot_id == conn->peer_boot_id ? 0 : -ESTALE;
+	/*
+	 * A conn epoch that began after our HELLO is not ended by what the other end
+	 * concluded from that: it would take messages with it that nothing has befallen.
+	 */
+	if (conn->epoch != (conn->is_initiator ? auth->held_by_initiator : auth->held_by_responder))
+		return -ESTALE;
 	return auth->conn_epoch > conn->epoch_last ? 0 : -ESTALE;
 }
 

@@ -79,7 +79,7 @@ bool mrc_conn_place_whole(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 
 /* Fills what we say of ourselves on this path; the embedder adds the nonce. */
 void mrc_conn_hello(const struct mrc_conn *conn, uint8_t path_index, struct mrc_hello *hello_out);
-/* -ESTALE: things have moved on since these HELLOs were said; try again. */
+/* `auth` as mrc_hello_conclude() made it. -ESTALE: things have moved on since these HELLOs; try again. */
 int mrc_conn_join(const struct mrc_conn *conn, uint8_t path_index, const struct mrc_auth *auth,
 		  uint64_t peer_boot_id);
 bool mrc_conn_is_initiator(const struct mrc_conn *conn);

@@ -183,6 +183,17 @@ static int half_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_c
 	return 0;
 }
 
+/* An eager message has taken a piece of the peer's ring, whether any of it is ever sent or not. */
+static void void_place_put(struct mrc_channel *ch, uint64_t number, struct mrc_wire_hdr *hdr)
+{
+	const struct mrc_msg_out *msg = mrc_channel_out(ch, number);
+
+	if (!msg || !msg->is_eager)
+		return;
+	hdr->addr = msg->landing;
+	hdr->msg_len = msg->len;
+}
+
 void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 {
 	struct mrc_ctl_entry *entry = &conn->ctl[conn->ctl_sent & (conn->ctl_count - 1)];
@@ -224,6 +235,7 @@ void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 	default: /* VOID: nothing of the message is posted after this */
 		post->hdr.offset = entry->msg;
 		post->hdr.arg = ch->settled;
+		void_place_put(ch, entry->msg, &post->hdr);
 		mrc_drain_put(conn, &c);
 		break;
 	}
@@ -313,6 +325,8 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 	msg = mrc_channel_in(ch, number);
 	if (!msg)
 		return number < ch->peer_settled ? 0 : -EPROTO;
+	if (hdr->msg_len && mrc_channel_in_learn(ch, number, hdr->msg_len, true, hdr->addr))
+		return -EPROTO;
 	/* The receiver alone decides: what was delivered stays so (DESIGN 7.10). */
 	if (msg->is_delivered || msg->is_whole || msg->is_void)
 		return 0;

@@ -94,6 +94,7 @@ int mrc_auth_decode(const uint8_t in[MRC_AUTH_BODY_BYTES], struct mrc_auth *auth
 	struct mrc_cursor c = {.at = copy, .end = copy + sizeof(copy), .ok = true};
 
 	memcpy(copy, in, sizeof(copy));
+	*auth_out = (struct mrc_auth){0};
 	auth_out->conn_epoch = mrc_get_u32(&c);
 	auth_out->path_epoch = mrc_get_u32(&c);
 	while (c.at < c.end) {
@@ -120,6 +121,8 @@ void mrc_hello_conclude(const struct mrc_hello *initiator, const struct mrc_hell
 		auth_out->conn_epoch =
 			MRC_MAX(initiator->conn_epoch_last, responder->conn_epoch_last) + 1;
 	auth_out->path_epoch = MRC_MAX(initiator->path_epoch_last, responder->path_epoch_last) + 1;
+	auth_out->held_by_initiator = initiator->conn_epoch;
+	auth_out->held_by_responder = responder->conn_epoch;
 }
 
 bool mrc_hello_is_initiator(const char *a, const char *b)

@@ -39,6 +39,9 @@ struct mrc_hello {
 struct mrc_auth {
 	uint32_t conn_epoch;
 	uint32_t path_epoch;
+	/* Not on the wire: the conn epochs the two HELLOs named as held; 0: none. */
+	uint32_t held_by_initiator;
+	uint32_t held_by_responder;
 };
 
 void mrc_hello_encode(const struct mrc_hello *hello, uint8_t out[MRC_HELLO_BODY_BYTES]);

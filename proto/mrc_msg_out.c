@@ -63,9 +63,9 @@ void mrc_channel_admit(struct mrc_channel *ch, uint32_t eager_bytes_max)
 			void_push(ch, slot); /* its number must still be used up */
 		} else if (msg->len <=
 			   MRC_MIN((uint64_t)eager_bytes_max, ch->peer_ring_bytes / 2)) {
-			msg->is_eager = true;
 			if (!ring_take(ch, msg))
 				return;
+			msg->is_eager = true;
 			msg->is_granted = true;
 			mrc_channel_ready_push(ch, slot);
 		} else {

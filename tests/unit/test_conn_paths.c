@@ -591,8 +591,15 @@ static void joining_is_refused_when_things_have_moved_on(void **state)
 		 {LAB_EPOCH, LAB_PATH_EPOCH + 1},
 		 99,
 		 -ESTALE},
-		{"a new conn", {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1}, 99, 0},
-		{"an older conn", {LAB_EPOCH - 1, LAB_PATH_EPOCH + 1}, LAB_BOOT_B, -ESTALE},
+		{"a new conn", {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, 0}, 99, 0},
+		{"a new conn, by a HELLO from before this one",
+		 {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH - 1, LAB_EPOCH},
+		 LAB_BOOT_B,
+		 -ESTALE},
+		{"an older conn",
+		 {LAB_EPOCH - 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
+		 LAB_BOOT_B,
+		 -ESTALE},
 	};
 	struct lab_host h;
 
