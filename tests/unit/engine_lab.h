@@ -682,6 +682,8 @@ static inline void lab_pair_channel(struct lab_pair *p, bool is_unordered, uint3
 
 #define LAB_EPOCH      5U
 #define LAB_PATH_EPOCH 3U
+#define LAB_SPACE      7U      /* the played peer's landing memory */
+#define LAB_RING_ADDR  0x1000U /* and where in it the ring of its channel is */
 
 /* Feed a frame on a path; conn and path epoch are filled in. */
 static inline int lab_feed(struct lab_host *h, uint8_t path, struct mrc_wire_hdr hdr,
@@ -743,9 +745,10 @@ static inline void lab_solo_up(struct lab_host *h, uint8_t path_count, bool is_d
 		lab_path_good(h, i, is_direct);
 }
 
-/* The body of OPEN (service not NULL) or ACCEPT. */
-static inline uint32_t lab_half(uint8_t *body, uint64_t ring_bytes, uint64_t msg_bytes_max,
-				uint32_t window, const char *service)
+/* The body of OPEN (service not NULL) or ACCEPT; its landing memory is `space`. */
+static inline uint32_t lab_half_in(uint8_t *body, uint64_t ring_bytes, uint64_t msg_bytes_max,
+				   uint32_t window, uint32_t space, uint64_t ring_addr,
+				   const char *service)
 {
 	struct mrc_cursor c = {.at = body, .end = body + MRC_WIRE_CTL_BYTES_MAX, .ok = true};
 	char name[MRC_NAME_MAX + 1] = {0};
@@ -753,11 +756,34 @@ static inline uint32_t lab_half(uint8_t *body, uint64_t ring_bytes, uint64_t msg
 	mrc_put_u64(&c, ring_bytes);
 	mrc_put_u64(&c, msg_bytes_max);
 	mrc_put_u32(&c, window);
+	mrc_put_u32(&c, space);
+	mrc_put_u64(&c, ring_addr);
 	if (service) {
 		snprintf(name, sizeof(name), "%s", service);
 		mrc_put_bytes(&c, name, sizeof(name));
 	}
 	return (uint32_t)(c.at - body);
+}
+
+static inline uint32_t lab_half(uint8_t *body, uint64_t ring_bytes, uint64_t msg_bytes_max,
+				uint32_t window, const char *service)
+{
+	return lab_half_in(body, ring_bytes, msg_bytes_max, window, LAB_SPACE, LAB_RING_ADDR,
+			   service);
+}
+
+/* VOID of a message of the peer's, of which nothing was posted. */
+static inline int lab_feed_void(struct lab_host *h, uint32_t wire_id, uint64_t number)
+{
+	const uint8_t nothing_posted = 0;
+
+	return lab_feed(h, 0,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_VOID,
+					      .channel = wire_id,
+					      .msg = h->conn->ctl_taken,
+					      .offset = number,
+					      .body_len = sizeof(nothing_posted)},
+			&nothing_posted);
 }
 
 /* A channel opened by our side and accepted by the played peer; its id. Its wire id is 0. */

@@ -23,11 +23,7 @@ static int feed_frag(struct lab_host *h, uint64_t number, uint64_t addr, uint32_
 
 static int feed_void(struct lab_host *h, uint64_t number)
 {
-	return lab_feed(h, 0,
-			(struct mrc_wire_hdr){.type = MRC_WIRE_VOID,
-					      .msg = h->conn->ctl_taken,
-					      .offset = number},
-			NULL);
+	return lab_feed_void(h, 0, number);
 }
 
 /* ---- a void message, and counts that overtake its LEVEL ---- */

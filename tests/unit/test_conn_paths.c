@@ -585,10 +585,16 @@ static void joining_is_refused_when_things_have_moved_on(void **state)
 		uint64_t boot_id;
 		int want;
 	} rows[] = {
-		{"this conn, a new path epoch", {LAB_EPOCH, LAB_PATH_EPOCH + 1}, LAB_BOOT_B, 0},
-		{"this path epoch again", {LAB_EPOCH, LAB_PATH_EPOCH}, LAB_BOOT_B, -ESTALE},
+		{"this conn, a new path epoch",
+		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
+		 LAB_BOOT_B,
+		 0},
+		{"this path epoch again",
+		 {LAB_EPOCH, LAB_PATH_EPOCH, LAB_EPOCH, LAB_EPOCH},
+		 LAB_BOOT_B,
+		 -ESTALE},
 		{"this conn, another run of the peer",
-		 {LAB_EPOCH, LAB_PATH_EPOCH + 1},
+		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
 		 99,
 		 -ESTALE},
 		{"a new conn", {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, 0}, 99, 0},

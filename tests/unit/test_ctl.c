@@ -188,7 +188,9 @@ static void opens_out_of_range_are_refused_and_change_nothing(void **state)
 		{"no window", PEERS, 4096, 0, "svc", 0, -EPROTO},
 		{"window too large", PEERS, 4096, MRC_WINDOW_MAX + 1, "svc", 0, -EPROTO},
 		{"no service", PEERS, 4096, 4, "", 0, -EPROTO},
-		{"body ends in the service", PEERS, 4096, 4, "svc", 83, -EPROTO},
+		{"body ends in the service", PEERS, 4096, 4, "svc", 95, -EPROTO},
+		{"body ends in the ring's address", PEERS, 4096, 4, "svc", 31, -EPROTO},
+		{"body ends in the space", PEERS, 4096, 4, "svc", 23, -EPROTO},
 		{"body ends in the window", PEERS, 4096, 4, "svc", 19, -EPROTO},
 		{"no body", PEERS, 4096, 4, "svc", UINT32_MAX, -EPROTO},
 	};
@@ -225,7 +227,7 @@ static void a_service_name_without_an_end_is_refused(void **state)
 
 	lab_solo_up(&h, 1, false);
 	hdr.body_len = lab_half(body, 4096, 4096, 4, "svc");
-	memset(body + 20, 'x', MRC_NAME_MAX + 1);
+	memset(body + 32, 'x', MRC_NAME_MAX + 1);
 	assert_int_equal(lab_feed(&h, 0, hdr, body), -EPROTO);
 	lab_host_fini(&h);
 }
@@ -271,7 +273,8 @@ static void answers_to_what_was_never_asked_are_refused(void **state)
 			assert_int_equal(feed_open(&h, 0, hdr.channel = PEERS, "svc"), 0);
 		lab_pump(&h);
 		hdr.msg = h.conn->ctl_taken;
-		r = lab_feed(&h, 0, hdr, NULL);
+		hdr.body_len = rows[i].type == MRC_WIRE_VOID;
+		r = lab_feed(&h, 0, hdr, &(uint8_t){0});
 		if (r != rows[i].want)
 			fail_msg("%s: answer %d, want %d", rows[i].name, r, rows[i].want);
 		assert_int_equal(lab_info(&h).protocol_errors, r != 0);
@@ -367,12 +370,7 @@ static uint32_t rendezvous(struct lab_host *h, uint64_t number)
 
 static int feed_void(struct lab_host *h, uint32_t id, uint64_t number)
 {
-	return lab_feed(h, 0,
-			(struct mrc_wire_hdr){.type = MRC_WIRE_VOID,
-					      .channel = mrc_conn_channel(h->conn, id)->wire_id,
-					      .msg = h->conn->ctl_taken,
-					      .offset = number},
-			NULL);
+	return lab_feed_void(h, mrc_conn_channel(h->conn, id)->wire_id, number);
 }
 
 static int feed_frag(struct lab_host *h, uint32_t id, uint64_t number, uint64_t addr,

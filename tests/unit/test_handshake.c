@@ -248,7 +248,8 @@ static void no_bit_can_be_forged(void **state)
 
 static void who_has_the_key_must_still_conclude_as_we_do(void **state)
 {
-	static const struct mrc_auth wrong[] = {{2, 1}, {1, 2}};
+	static const struct mrc_auth wrong[] = {{.conn_epoch = 2, .path_epoch = 1},
+						{.conn_epoch = 1, .path_epoch = 2}};
 	struct fake *f = *state;
 
 	for (size_t w = 0; w < MRC_ARRAY_LEN(wrong); w++) {

@@ -132,7 +132,7 @@ static void numbers_out_of_range_are_refused(void **state)
 static void reserved_bytes_must_be_zero(void **state)
 {
 	struct mrc_hello in = hello_full(), out;
-	struct mrc_auth auth = {1, 1};
+	struct mrc_auth auth = {.conn_epoch = 1, .path_epoch = 1};
 	uint8_t bytes[MRC_HELLO_BODY_BYTES], auth_bytes[MRC_AUTH_BODY_BYTES];
 	uint32_t reserved = 0;
 
@@ -160,9 +160,9 @@ static void auth_needs_both_epochs(void **state)
 		struct mrc_auth auth;
 		int want;
 	} rows[] = {
-		{{0x01020304, 0x05060708}, 0},
-		{{0, 1}, -EPROTO},
-		{{1, 0}, -EPROTO},
+		{{.conn_epoch = 0x01020304, .path_epoch = 0x05060708}, 0},
+		{{.conn_epoch = 0, .path_epoch = 1}, -EPROTO},
+		{{.conn_epoch = 1, .path_epoch = 0}, -EPROTO},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {

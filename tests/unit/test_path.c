@@ -30,7 +30,7 @@ static void records_leave_in_the_order_they_came(void **state)
 		struct mrc_record *record;
 		uint64_t count;
 
-		while (mrc_path_has_room(&f.path, false) && mrc_rng_next(&rng) % 8) {
+		while (mrc_path_has_room(&f.path, MRC_ROOM_CONTROL) && mrc_rng_next(&rng) % 8) {
 			record = mrc_path_push(&f.path, true, 10, MRC_S + round);
 			record->msg = pushed++;
 			assert_int_equal(f.path.posted, pushed);
@@ -49,22 +49,63 @@ static void records_leave_in_the_order_they_came(void **state)
 	assert_true(pushed > 10 * RECORDS);
 }
 
-static void data_leaves_the_last_records_to_control(void **state)
+/* How many frames may be posted one after the other, each taking one place. */
+static uint32_t fill(struct fixture *f, enum mrc_room room)
+{
+	uint32_t count = 0;
+
+	while (mrc_path_has_room(&f->path, room)) {
+		mrc_path_push(&f->path, true, 0, MRC_S);
+		count++;
+	}
+	return count;
+}
+
+static void each_leaves_the_last_places_to_those_below_it(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t share;
+		uint32_t data, control, news; /* places each may take, one after the other */
+	} rows[] = {
+		{"records alone", 0, RECORDS - 32, 31, 1},
+		{"the least share", MRC_SHARE_MIN, MRC_SHARE_MIN - 3, 2, 1},
+		{"a share of 16", 16, 11, 4, 1},
+		{"a share above the records", 4 * RECORDS, RECORDS - 32, 31, 1},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		f.path.share = rows[i].share;
+		if (fill(&f, MRC_ROOM_DATA) != rows[i].data)
+			fail_msg("%s: data", rows[i].name);
+		if (fill(&f, MRC_ROOM_CONTROL) != rows[i].control)
+			fail_msg("%s: control", rows[i].name);
+		/* An ACK without news of this path has no better right to the last place. */
+		assert_int_equal(fill(&f, MRC_ROOM_ACK), 0);
+		f.path.taken = 1;
+		if (fill(&f, MRC_ROOM_ACK) != rows[i].news)
+			fail_msg("%s: an ACK with news", rows[i].name);
+		f.path.taken_told = 1;
+		assert_false(mrc_path_has_room(&f.path, MRC_ROOM_ACK));
+	}
+}
+
+/* An ACK without news takes what control may take, the place before the last. */
+static void an_ack_without_news_leaves_the_last_place(void **state)
 {
 	struct fixture f;
-	uint32_t data = 0, all = 0;
 
 	fixture_init(&f);
-	while (mrc_path_has_room(&f.path, true)) {
-		mrc_path_push(&f.path, true, 1, MRC_S);
-		data++;
-	}
-	while (mrc_path_has_room(&f.path, false)) {
-		mrc_path_push(&f.path, true, 0, MRC_S);
-		all++;
-	}
-	assert_int_equal(data, RECORDS - 32);
-	assert_int_equal(data + all, RECORDS);
+	f.path.share = MRC_SHARE_MIN;
+	assert_int_equal(fill(&f, MRC_ROOM_ACK), MRC_SHARE_MIN - 1);
+	/* What the peer took in frees a place of the share, though the rail still reads it. */
+	while (mrc_path_pop(&f.path, 2))
+		;
+	assert_int_equal(f.path.sent, 0);
+	assert_int_equal(fill(&f, MRC_ROOM_ACK), 2);
 }
 
 /* A record serves the acknowledgement and the rail's own completion. */
@@ -73,20 +114,20 @@ static void a_record_is_free_when_it_is_acked_and_no_longer_read(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	while (mrc_path_has_room(&f.path, false))
+	while (mrc_path_has_room(&f.path, MRC_ROOM_CONTROL))
 		mrc_path_push(&f.path, true, 0, MRC_S);
 	while (mrc_path_pop(&f.path, 10))
 		;
-	assert_false(mrc_path_has_room(&f.path, false)); /* the rail still reads them */
+	assert_false(mrc_path_has_room(&f.path, MRC_ROOM_CONTROL)); /* the rail still reads them */
 	f.path.sent = 4;
-	assert_true(mrc_path_has_room(&f.path, false));
+	assert_true(mrc_path_has_room(&f.path, MRC_ROOM_CONTROL));
 	for (int i = 0; i < 4; i++)
 		mrc_path_push(&f.path, true, 0, MRC_S);
-	assert_false(mrc_path_has_room(&f.path, false));
+	assert_false(mrc_path_has_room(&f.path, MRC_ROOM_CONTROL));
 	f.path.sent = f.path.posted; /* and now acknowledgements are what it waits for */
 	for (int i = 0; i < 6; i++)
 		mrc_path_push(&f.path, true, 0, MRC_S);
-	assert_false(mrc_path_has_room(&f.path, false));
+	assert_false(mrc_path_has_room(&f.path, MRC_ROOM_CONTROL));
 }
 
 static void only_what_elicits_an_answer_is_waited_for(void **state)
@@ -244,7 +285,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_leave_in_the_order_they_came),
-		cmocka_unit_test(data_leaves_the_last_records_to_control),
+		cmocka_unit_test(each_leaves_the_last_places_to_those_below_it),
+		cmocka_unit_test(an_ack_without_news_leaves_the_last_place),
 		cmocka_unit_test(a_record_is_free_when_it_is_acked_and_no_longer_read),
 		cmocka_unit_test(only_what_elicits_an_answer_is_waited_for),
 		cmocka_unit_test(an_epoch_begins_with_nothing_in_flight_and_nothing_known),

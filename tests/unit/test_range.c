@@ -147,12 +147,73 @@ static void numbers_near_the_end_of_64_bits_work(void **state)
 	assert_true(until == UINT64_MAX);
 }
 
+static void popping_takes_the_first_range_and_gives_its_node_back(void **state)
+{
+	struct mrc_range_node nodes[3];
+	struct mrc_range_pool pool;
+	struct mrc_range_set set;
+	uint64_t start = 77, end = 88;
+
+	mrc_range_pool_init(&pool, nodes, 3);
+	mrc_range_set_init(&set);
+	assert_false(mrc_range_set_pop(&pool, &set, &start, &end));
+	assert_int_equal(mrc_range_set_add(&pool, &set, 40, 50), 10);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 10, 15), 5);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 20, 27), 7);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 60, 61), -ENOBUFS);
+	assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+	assert_int_equal(start, 10);
+	assert_int_equal(end, 15);
+	assert_int_equal(set.bytes, 17);
+	assert_int_equal(pool.free_count, 1);
+	/* The node is there for another. */
+	assert_int_equal(mrc_range_set_add(&pool, &set, 60, 61), 1);
+	assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+	assert_int_equal(start, 20);
+	assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+	assert_int_equal(start, 40);
+	assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+	assert_int_equal(start, 60);
+	assert_int_equal(set.bytes, 0);
+	assert_int_equal(pool.free_count, 3);
+	assert_false(mrc_range_set_pop(&pool, &set, &start, &end));
+}
+
+/* The last nodes are kept for one kind of need; what needs none is always remembered. */
+static void kept_nodes_are_refused_and_merging_goes_on(void **state)
+{
+	struct mrc_range_node nodes[4];
+	struct mrc_range_pool pool;
+	struct mrc_range_set set;
+
+	mrc_range_pool_init(&pool, nodes, 4);
+	mrc_range_set_init(&set);
+	pool.kept = 2;
+	assert_int_equal(mrc_range_set_add(&pool, &set, 0, 5), 5);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 10, 15), 5);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 20, 25), -ENOBUFS);
+	assert_int_equal(pool.free_count, 2);
+	assert_int_equal(set.bytes, 10);
+	assert_int_equal(mrc_range_set_add(&pool, &set, 15, 18), 3);
+	/* With a bound of its own it may go further, to that bound. */
+	assert_int_equal(mrc_range_set_add_keeping(&pool, &set, 20, 25, 1), 5);
+	assert_int_equal(mrc_range_set_add_keeping(&pool, &set, 30, 35, 1), -ENOBUFS);
+	assert_int_equal(mrc_range_set_add_keeping(&pool, &set, 30, 35, 0), 5);
+	assert_int_equal(mrc_range_set_add_keeping(&pool, &set, 40, 45, 0), -ENOBUFS);
+	/* All are out: closing the gaps needs none and gives three back. */
+	assert_int_equal(mrc_range_set_add(&pool, &set, 0, 35), 12);
+	assert_int_equal(pool.free_count, 3);
+	assert_int_equal(set.bytes, 35);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_set_does_what_a_bitmap_does),
 		cmocka_unit_test(sets_share_one_pool_and_its_end),
 		cmocka_unit_test(a_pool_of_none_refuses),
+		cmocka_unit_test(popping_takes_the_first_range_and_gives_its_node_back),
+		cmocka_unit_test(kept_nodes_are_refused_and_merging_goes_on),
 		cmocka_unit_test(numbers_near_the_end_of_64_bits_work),
 	};
 
