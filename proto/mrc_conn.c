@@ -42,6 +42,9 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	mrc_limits_complete(&limits);
 	if (config->path_count == 0 || config->path_count > MRC_PATHS_MAX || config->boot_id == 0)
 		return -EINVAL;
+	/* Each frame under way may leave a gap: with fewer ranges, nothing might ever fit together. */
+	limits.ranges_max =
+		MRC_MAX(limits.ranges_max, config->path_count * limits.frames_in_flight_max / 2);
 	conn = config->alloc.alloc(config->alloc.context, sizeof(*conn));
 	if (!conn)
 		return -ENOMEM;

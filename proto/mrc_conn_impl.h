@@ -19,8 +19,7 @@
 #include "mrc_path.h"
 
 #define MRC_HANDLE_SLOT_BITS 14U
-#define MRC_ACK_DELAY_NS     (100 * MRC_US) /* below a quarter of the timer's floor (DESIGN 7.2) */
-#define MRC_ACK_BYTES        (64U * 1024U)  /* so much taken in is told at once */
+#define MRC_ACK_BYTES        (64U * 1024U) /* so much taken in is told at once */
 #define MRC_ACK_FRAMES       16U
 #define MRC_WANTS_MAX        16U /* askings for one message before its sender is blamed */
 

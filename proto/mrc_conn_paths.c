@@ -3,8 +3,7 @@
 #include "mrc_conn_impl.h"
 
 #define PROBE_TIMEOUT_NS_MIN (20 * MRC_MS)
-#define FLOOR_HOLD_NS        (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
-#define IDLE_NS              MRC_S       /* no message under way so long: probe less often */
+#define IDLE_NS              MRC_S /* no message under way so long: probe less often */
 #define IDLE_PROBE_FACTOR    25U
 
 static uint64_t jittered(struct mrc_conn *conn, uint64_t span_ns)
@@ -265,6 +264,19 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 	}
 }
 
+/* A path whose rate is not known is taken for as good as the best: else it would never be tried. */
+static void rates_compare(struct mrc_conn *conn)
+{
+	uint64_t best = MRC_RATE_UNKNOWN;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		if (conn->paths[i].state == MRC_PATH_GOOD)
+			best = MRC_MAX(best, conn->paths[i].rate.best);
+	}
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		conn->paths[i].rate_assumed = best;
+}
+
 int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t count)
 {
 	struct mrc_record newest = {0};
@@ -285,6 +297,7 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	}
 	mrc_path_acked(path, newest.is_eliciting ? &newest : NULL, bytes, &conn->limits,
 		       conn->now_ns);
+	rates_compare(conn);
 	path->evidence_ns = MRC_NEVER;
 	path->judge_ns = path->oldest_sent_ns;
 	if (path->judge_ns != MRC_NEVER)
@@ -292,10 +305,8 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	conn->silent_since_ns = MRC_NEVER;
 	if (path->state == MRC_PATH_ASSUMED_BAD && path->is_connected && !path->do_fence &&
 	    path->acked == path->posted) {
-		/* All had arrived: the suspicion was false. Be slower to suspect it for a while. */
-		path->suspicions_false++;
-		path->floor_ns = MRC_MIN(path->floor_ns * 2, conn->limits.suspect_ceiling_ns);
-		path->floor_until_ns = conn->now_ns + FLOOR_HOLD_NS;
+		/* All had arrived: the suspicion was false. */
+		mrc_path_acquit(path, &conn->limits, conn->now_ns);
 		path->revive_ns = MRC_NEVER;
 		path->probes_good = 0;
 		path->do_probe = true;
@@ -553,6 +564,7 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 			return;
 		}
 		path->suspicions++;
+		path->is_on_trial = true;
 		path->do_carrier_ask = true;
 		mrc_conn_path_leave(conn, path, MRC_REASON_SILENT, false);
 		return;
@@ -585,6 +597,7 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 	if (id != path->probe_id || path->probe_ns == MRC_NEVER)
 		return;
 	path->probe_ns = MRC_NEVER;
+	mrc_path_rate_age(path, conn->now_ns);
 	if (path->state != MRC_PATH_PROBING)
 		return;
 	path->probes_good++;

@@ -486,8 +486,11 @@ static void on_fenced(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	struct mrc_path *path =
 		hdr->msg < MRC_PATHS_MAX ? mrc_conn_path_by_id(conn, (uint16_t)hdr->msg) : NULL;
 
-	if (path && path->epoch == (uint32_t)hdr->arg)
-		path->tell_fence = false;
+	if (!path || path->epoch != (uint32_t)hdr->arg)
+		return;
+	path->tell_fence = false;
+	if (path->is_on_trial && !path->is_connected && hdr->offset >= path->posted)
+		mrc_path_acquit(path, &conn->limits, conn->now_ns);
 }
 
 static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_wire_hdr *hdr)

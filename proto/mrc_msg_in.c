@@ -38,6 +38,34 @@ static void ring_advance(struct mrc_channel *ch)
 		ch->facts |= MRC_FACT_STATE_LAZY;
 }
 
+/* Move the counts over all that has reached their level; what a count says needs no LEVEL. */
+static void counts_advance(struct mrc_channel *ch)
+{
+	uint64_t end = ch->peer_settled + ch->in_window;
+
+	/* What the sender has settled it knows, heard or not: those slots are other messages' now. */
+	ch->visible_next = MRC_MAX(ch->visible_next, ch->peer_settled);
+	ch->final_next = MRC_MAX(ch->final_next, ch->peer_settled);
+	while (ch->visible_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->visible_next)];
+
+		if (msg->level < MRC_LVL_VISIBLE && !msg->is_final)
+			break;
+		ch->visible_next++;
+		ch->facts |= msg->wants_visible ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
+	}
+	while (ch->final_next < end) {
+		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->final_next)];
+
+		/* The count means COMMITTED. A rejection must have been heard before it passes. */
+		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
+			break;
+		ch->final_next++;
+		ch->facts |= msg->wants_placed || msg->wants_visible ? MRC_FACT_STATE_LAZY
+								     : MRC_FACT_STATE;
+	}
+}
+
 /*
  * Free the slots of what the sender has settled. One whose memory the client
  * still holds cannot be given to another message: `peer_settled` waits at it,
@@ -45,6 +73,8 @@ static void ring_advance(struct mrc_channel *ch)
  */
 static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 {
+	bool was_unheard = false;
+
 	ring_advance(ch);
 	while (ch->peer_settled < ch->peer_settled_stated) {
 		uint32_t slot = slot_of(ch, ch->peer_settled);
@@ -56,6 +86,7 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 			break; /* its GAP is still to be taken */
 		if (mrc_bits_has(&ch->free_bits, slot) || msg->is_draining)
 			break; /* its LANDING_FREE is still to be taken */
+		was_unheard = was_unheard || (msg->outcome != MRC_OUT_OK && !msg->is_final_told);
 		ch->void_count_in -= msg->is_void;
 		mrc_range_set_clear(pool, &msg->here);
 		mrc_range_set_clear(pool, &msg->wanted);
@@ -66,6 +97,10 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 		mrc_bits_clear(&ch->want_bits, slot);
 		mrc_bits_clear(&ch->level_bits, slot);
 		ch->peer_settled++;
+	}
+	if (was_unheard) { /* settled is heard: the counts that waited for its LEVEL pass it now */
+		counts_advance(ch);
+		ch->facts |= MRC_FACT_STATE;
 	}
 }
 
@@ -195,34 +230,6 @@ int mrc_channel_in_want(struct mrc_channel *ch, struct mrc_range_pool *pool, uin
 	mrc_bits_set(&ch->want_bits, slot);
 	ch->facts |= MRC_FACT_WANT;
 	return 0;
-}
-
-/* Move the counts over all that has reached their level; what a count says needs no LEVEL. */
-static void counts_advance(struct mrc_channel *ch)
-{
-	uint64_t end = ch->peer_settled + ch->in_window;
-
-	/* What the sender has settled it knows, heard or not: those slots are other messages' now. */
-	ch->visible_next = MRC_MAX(ch->visible_next, ch->peer_settled);
-	ch->final_next = MRC_MAX(ch->final_next, ch->peer_settled);
-	while (ch->visible_next < end) {
-		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->visible_next)];
-
-		if (msg->level < MRC_LVL_VISIBLE && !msg->is_final)
-			break;
-		ch->visible_next++;
-		ch->facts |= msg->wants_visible ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
-	}
-	while (ch->final_next < end) {
-		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->final_next)];
-
-		/* The count means COMMITTED. A rejection must have been heard before it passes. */
-		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
-			break;
-		ch->final_next++;
-		ch->facts |= msg->wants_placed || msg->wants_visible ? MRC_FACT_STATE_LAZY
-								     : MRC_FACT_STATE;
-	}
 }
 
 static void level_tell(struct mrc_channel *ch, uint64_t number)

@@ -3,7 +3,10 @@
 
 #define RECORDS_FOR_CONTROL 32U          /* data may not take the last ones */
 #define WINDOW_DEPTH_NS     (3 * MRC_MS) /* beyond the round trip: bears late turns of either host */
-#define RATE_UNKNOWN        (125ULL * 1000000) /* bytes per second, until the first sample */
+#define RATE_AGE_NS         (5 * MRC_S)  /* so old a low rate is forgotten */
+#define RATE_AGE_WEAK_NS    MRC_S
+#define RATE_BYTES_MIN      4096U       /* fewer say nothing about a path they did not fill */
+#define FLOOR_HOLD_NS       (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
 #define FRAG_NS             (2 * MRC_MS) /* DESIGN 8: nothing waits longer behind one fragment */
 #define FRAG_BYTES_MIN      16384U
 #define FRAG_GRAIN          4096U
@@ -24,6 +27,7 @@ void mrc_path_init(struct mrc_path *path, uint8_t index, struct mrc_record *reco
 		.revive_ns = MRC_NEVER,
 		.probe_ns = MRC_NEVER,
 		.probe_due_ns = MRC_NEVER,
+		.rate_assumed = MRC_RATE_UNKNOWN,
 	};
 	mrc_rtt_init(&path->rtt);
 }
@@ -60,8 +64,11 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->do_probe_ack = false;
 	path->tell_fence = false;
 	path->is_breach_counted = false;
+	path->is_on_trial = false;
+	path->is_on_trial = false;
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
+	path->is_rate_weak = false;
 	path->rate.delivered_ns = now_ns;
 }
 
@@ -98,6 +105,7 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 		.is_eliciting = is_eliciting,
 		.len = bytes,
 		.sent_ns = now_ns,
+		.queued = path->bytes_in_flight + bytes,
 		.delivered = path->rate.delivered_bytes,
 		.delivered_ns = path->rate.delivered_ns,
 	};
@@ -110,8 +118,10 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 	path->bytes_sent += bytes;
 	if (is_eliciting) {
 		path->elicited_ns = now_ns;
-		if (path->oldest_sent_ns == MRC_NEVER)
+		if (path->oldest_sent_ns == MRC_NEVER) {
 			path->oldest_sent_ns = now_ns;
+			path->oldest_queued = record->queued;
+		}
 	}
 	return record;
 }
@@ -143,6 +153,52 @@ static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
 	path->window_bytes = MRC_MIN(window, limits->path_window_bytes_max);
 }
 
+/*
+ * Frames that did not fill the path took most of their time to travel and to be
+ * answered, and not for their bytes: that is taken off before it is divided by.
+ * What is left says little, and a low rate got so is soon forgotten.
+ */
+static void rate_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
+			uint64_t now_ns)
+{
+	uint64_t then_ns = newest->delivered_ns;
+	uint64_t best_old = path->rate.best;
+
+	if (newest->is_app_limited) {
+		then_ns += path->rtt.min_ns + MRC_ACK_DELAY_NS;
+		if (then_ns > now_ns ||
+		    path->rate.delivered_bytes + bytes - newest->delivered < RATE_BYTES_MIN)
+			then_ns = now_ns;
+	}
+	mrc_rate_sample(&path->rate, bytes, newest->delivered, then_ns, newest->is_app_limited,
+			now_ns);
+	if (!newest->is_app_limited)
+		path->is_rate_weak = false;
+	else if (best_old == 0)
+		path->is_rate_weak = path->rate.best != 0;
+}
+
+void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns)
+{
+	uint64_t age_ns = path->is_rate_weak ? RATE_AGE_WEAK_NS : RATE_AGE_NS;
+
+	if (path->rate.best >= path->rate_assumed || path->bytes_in_flight ||
+	    now_ns - path->rate.delivered_ns < age_ns)
+		return;
+	path->rate.best = 0;
+	path->rate.window_best = 0;
+	path->rate.window_start_ns = 0;
+	path->is_rate_weak = false;
+}
+
+void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uint64_t now_ns)
+{
+	path->is_on_trial = false;
+	path->suspicions_false++;
+	path->floor_ns = MRC_MIN(path->floor_ns * 2, limits->suspect_ceiling_ns);
+	path->floor_until_ns = now_ns + FLOOR_HOLD_NS;
+}
+
 void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
 		    const struct mrc_limits *limits, uint64_t now_ns)
 {
@@ -152,21 +208,21 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
 		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, now_ns);
 		if (bytes) {
-			mrc_rate_sample(&path->rate, bytes, newest->delivered, newest->delivered_ns,
-					newest->is_app_limited, now_ns);
+			rate_sample(path, newest, bytes, now_ns);
 			window_set(path, limits);
 		}
 	}
 	while (at < path->posted && !mrc_path_record(path, at)->is_eliciting)
 		at++;
 	path->oldest_sent_ns = at < path->posted ? mrc_path_record(path, at)->sent_ns : MRC_NEVER;
+	path->oldest_queued = at < path->posted ? mrc_path_record(path, at)->queued : 0;
 	if (path->floor_ns > limits->suspect_floor_ns && now_ns >= path->floor_until_ns)
 		path->floor_ns = limits->suspect_floor_ns;
 }
 
 uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
 {
-	uint64_t rate = path->rate.best ? path->rate.best : RATE_UNKNOWN;
+	uint64_t rate = path->rate.best ? path->rate.best : path->rate_assumed;
 	uint64_t base_ns = path->rtt.min_ns == MRC_NEVER ? 0 : path->rtt.min_ns;
 	uint64_t queue_ns = (uint64_t)((unsigned __int128)path->bytes_in_flight * MRC_S / rate);
 	uint64_t own_ns = (uint64_t)((unsigned __int128)len * MRC_S / rate);
@@ -179,7 +235,18 @@ uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
 
 uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limits *limits)
 {
-	return mrc_rtt_timeout_ns(&path->rtt, path->floor_ns, limits->suspect_ceiling_ns);
+	uint64_t rate = path->rate.best ? path->rate.best : MRC_RATE_UNKNOWN;
+	uint64_t ceiling_ns = MRC_MAX(limits->suspect_ceiling_ns, path->floor_ns);
+	uint64_t timeout_ns =
+		mrc_rtt_timeout_ns(&path->rtt, path->floor_ns, limits->suspect_ceiling_ns);
+	uint64_t own_ns;
+
+	if (path->rtt.min_ns == MRC_NEVER)
+		return timeout_ns;
+	/* What was before it on the path has to go first: our own queue is no silence. */
+	own_ns = (uint64_t)((unsigned __int128)path->oldest_queued * MRC_S / rate);
+	own_ns += own_ns / 2 + path->rtt.min_ns;
+	return MRC_MAX(timeout_ns, MRC_MIN(own_ns, ceiling_ns));
 }
 
 uint32_t mrc_path_frag_bytes(const struct mrc_path *path, uint32_t frag_bytes_max)

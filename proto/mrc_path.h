@@ -38,7 +38,10 @@ enum mrc_record_kind {
 enum mrc_room { MRC_ROOM_DATA, MRC_ROOM_CONTROL, MRC_ROOM_ACK };
 
 /* A share of the peer's receive entries is at least so large; taken for granted until it is heard. */
-#define MRC_SHARE_MIN 8U
+#define MRC_SHARE_MIN    8U
+
+#define MRC_ACK_DELAY_NS (100 * MRC_US)     /* below a quarter of the timer's floor (DESIGN 7.2) */
+#define MRC_RATE_UNKNOWN (125ULL * 1000000) /* bytes per second, until the first sample */
 
 struct mrc_record {
 	uint8_t kind;        /* enum mrc_record_kind */
@@ -56,6 +59,7 @@ struct mrc_record {
 	uint64_t offset;
 	uint64_t end; /* WANT: of the range asked for */
 	uint64_t sent_ns;
+	uint64_t queued;    /* bytes in flight when it was sent, its own included */
 	uint64_t delivered; /* the rate's, when it was sent */
 	uint64_t delivered_ns;
 };
@@ -89,6 +93,7 @@ struct mrc_path {
 	uint32_t share_given; /* of ours to the peer */
 	uint64_t bytes_in_flight;
 	uint64_t oldest_sent_ns;   /* of the oldest eliciting frame not acked; MRC_NEVER: none */
+	uint64_t oldest_queued;    /* and its `queued` */
 	uint64_t answered_sent_ns; /* when the newest acked eliciting frame was sent */
 	uint64_t elicited_ns;      /* when the last eliciting frame was sent */
 
@@ -100,6 +105,9 @@ struct mrc_path {
 	/* Estimates. */
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
+	bool is_rate_weak;     /* only from frames that did not fill it */
+	uint64_t rate_assumed; /* while it has no rate of its own: the best of its siblings */
+	bool is_on_trial;      /* suspected by time, and not yet known whether rightly */
 	uint64_t window_bytes;
 	uint64_t full_ns;  /* when it was last kept full: what its rate says then is its own */
 	uint64_t floor_ns; /* of the timer: doubled after a false suspicion */
@@ -177,6 +185,12 @@ struct mrc_record *mrc_path_pop(struct mrc_path *path, uint64_t count);
 /* Estimates from what was popped since the last call; sets the window. */
 void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
 		    const struct mrc_limits *limits, uint64_t now_ns);
+
+/* Its rate is low and old: better none, so that it is tried again. */
+void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns);
+
+/* A suspicion by time was false: all had arrived. Be slower to suspect it for a while. */
+void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uint64_t now_ns);
 
 /* How long until `len` more bytes would arrive, by what is known. */
 uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len);
