@@ -1,281 +1,377 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sim_client - virtual clients: what they send, take and judge, and what they hold the engines to */
-#include "sim_impl.h"
-
+/* sim_client - client processes: their landing memory, and what they do with what they receive */
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- clients ---- */
+#include "sim_impl.h"
 
-void sim_client_equip(struct sim_world *w, struct chan_end *ce)
+struct client *sim_client_new(struct sim_world *w, uint32_t host, uint32_t index,
+			      uint64_t arena_bytes)
 {
-	ce->is_live = true;
-	ce->send = malloc(w->o.arena_bytes);
-	ce->landing = malloc(w->o.arena_bytes + w->o.ring_bytes);
-	ce->msgs = calloc(SIM_MSGS_MAX, sizeof(*ce->msgs));
-	if (!ce->send || !ce->landing || !ce->msgs)
+	struct client *client = calloc(1, sizeof(*client));
+
+	if (!client)
 		abort();
-	memset(ce->landing, POISON, w->o.arena_bytes + w->o.ring_bytes);
+	*client = (struct client){.host = host,
+				  .index = index,
+				  .serial = ++w->client_next,
+				  .refs = 1,
+				  .arena_bytes = arena_bytes};
+	return client;
 }
 
-struct mrc_ev_channel sim_half(struct sim_world *w, uint32_t chan)
+void sim_client_put(struct client *client)
 {
-	return (struct mrc_ev_channel){
-		.flow = chan % 3 + 1,
-		.cookie = chan + 1,
-		.ring_bytes = w->o.ring_bytes,
-		.msg_bytes_max = w->o.arena_bytes / 2,
-		.window = w->o.window,
-	};
+	if (--client->refs)
+		return;
+	free(client->arena);
+	free(client->grants);
+	free(client->wants);
+	free(client);
 }
 
-/* Send arena: slot per message, chosen by number; wide enough for the largest. */
-static uint64_t send_slots(const struct sim_world *w)
+struct client *sim_client(struct sim_world *w, uint32_t host, uint32_t index)
 {
-	return w->o.arena_bytes / w->o.len_max;
+	return w->hosts[host].clients[index];
 }
 
-void sim_client_send(struct sim_world *w, uint32_t host, uint32_t chan)
+uint8_t *sim_landing(struct chan_end *ce, bool is_ring, uint64_t offset)
 {
-	struct chan_end *ce = &w->chans[chan].ends[host];
-	struct msg *m;
-	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+	return (is_ring ? ce->ring : ce->client->arena) + offset;
+}
+
+/* ---- landing memory ---- */
+
+uint64_t sim_ring_addr(const struct chan *c)
+{
+	return (1ULL << 40) + ((uint64_t)c->index << 24);
+}
+
+uint32_t sim_rkey(const struct client *client, uint32_t rail)
+{
+	return client->serial * MRC_PATHS_MAX + rail + 1;
+}
+
+uint64_t sim_key_base(const struct client *client, uint32_t rail)
+{
+	return ((uint64_t)client->serial << 45) + ((uint64_t)rail << 12);
+}
+
+/* The device of this rail knows the landing memory of the end's client now. */
+void sim_client_key(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t rail)
+{
+	struct chan *c = w->chans[chan];
+	struct chan_end *ce = &c->ends[side];
+	struct mrc_event_in ev = {.kind = MRC_EV_KEY};
 	int r;
 
-	while (ce->is_live && !ce->is_down && !ce->is_closing && ce->send_next < w->o.messages &&
-	       ce->send_next - ce->answered < send_slots(w)) {
-		m = &ce->msgs[ce->send_next];
-		if (!m->is_sent) {
-			uint64_t kind = sim_draw(w, 10);
+	if (!ce->client || ce->is_gone || ce->is_freed)
+		return;
+	ev.key = (struct mrc_ev_key){.flow = ce->client->serial,
+				     .index = (uint8_t)rail,
+				     .is_valid = true,
+				     .rkey = sim_rkey(ce->client, rail),
+				     .base = sim_key_base(ce->client, rail)};
+	ce->client->keys_given |= 1U << rail;
+	r = sim_tell(w, c->pair, side, &ev);
+	if (r && r != -ENOENT)
+		sim_fail(w, "client", "KEY answered %d", r);
+	sim_pump(w, c->pair, side);
+}
 
-			/* Its slot must be free: answers may come out of order on an unordered channel. */
-			if (ce->send_next >= send_slots(w) &&
-			    !ce->msgs[ce->send_next - send_slots(w)].is_answered)
-				return;
-			m->len = kind == 0  ? 0
-				 : kind < 6 ? sim_draw(w, MRC_MIN(200, w->o.len_max))
-					    : sim_draw(w, w->o.len_max) + 1;
-			m->addr = ce->send_next % send_slots(w) * w->o.len_max;
-			m->want = (enum mrc_lvl)(1 + sim_draw(w, 3));
-			for (uint64_t i = 0; i < m->len; i++)
-				ce->send[m->addr + i] = sim_byte_of(chan, host, ce->send_next, i);
+/* First fit over the grants. */
+static bool landing_take(struct client *client, uint64_t len, uint64_t *addr_out)
+{
+	uint64_t at = 0;
+	uint32_t i = 0;
+
+	if (!client->arena) { /* taken when first needed: many clients receive small messages only */
+		client->arena = malloc(client->arena_bytes + 1);
+		if (!client->arena)
+			abort();
+		memset(client->arena, POISON, client->arena_bytes);
+	}
+	while (i < client->grant_count) {
+		const struct grant *g = &client->grants[i++];
+
+		if (at < g->addr + g->len && g->addr < at + len) {
+			at = g->addr + g->len;
+			i = 0;
 		}
-		ev.msg = (struct mrc_ev_msg){.channel = ce->id,
-					     .level = m->want,
-					     .cookie = ce->send_next,
-					     .addr = m->addr,
-					     .len = m->len};
-		r = sim_handle(w, host, &ev);
-		if (r == -ENOSPC)
+	}
+	*addr_out = at;
+	return at + len <= client->arena_bytes;
+}
+
+struct grant *sim_client_grant(struct client *client, uint32_t chan, uint32_t side, uint64_t number)
+{
+	for (uint32_t i = 0; i < client->grant_count; i++) {
+		struct grant *g = &client->grants[i];
+
+		if (g->chan == chan && g->side == side && g->number == number)
+			return g;
+	}
+	return NULL;
+}
+
+static void grant_remove(struct client *client, struct grant *g)
+{
+	memset(client->arena + g->addr, POISON, g->len);
+	*g = client->grants[--client->grant_count];
+}
+
+void sim_client_want(struct sim_world *w, struct chan *c, uint32_t side, uint64_t number,
+		     uint64_t len)
+{
+	struct client *client = c->ends[side].client;
+
+	if (len > c->ends[side].msg_bytes_max)
+		sim_fail(w, "bounds", "channel %u: a buffer of %llu bytes is wanted", c->index,
+			 (unsigned long long)len);
+	for (uint32_t i = 0; i < client->want_count; i++) {
+		if (client->wants[i].chan == c->index && client->wants[i].side == side)
+			sim_fail(w, "bounds", "channel %u: two buffers are wanted at once",
+				 c->index);
+	}
+	sim_grow(&client->wants, &client->want_cap, client->want_count + 1, sizeof(*client->wants));
+	client->wants[client->want_count++] = (struct grant){c->index, side, number, 0, len};
+	sim_client_grants(w, client);
+}
+
+void sim_client_unwant(struct client *client, uint32_t chan, uint32_t side)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < client->want_count; i++) {
+		if (client->wants[i].chan != chan || client->wants[i].side != side)
+			client->wants[kept++] = client->wants[i];
+	}
+	client->want_count = kept;
+}
+
+/* Give out what there is room for, first asked first. */
+void sim_client_grants(struct sim_world *w, struct client *client)
+{
+	while (client->want_count && !client->is_dead) {
+		struct grant want = client->wants[0];
+		struct chan *c = w->chans[want.chan];
+		struct mrc_event_in ev = {.kind = MRC_EV_LANDING,
+					  .msg = {.channel = c->ends[want.side].id,
+						  .number = want.number}};
+
+		if (!landing_take(client, want.len, &want.addr))
 			return;
-		if (r) {
-			if (!ce->is_down)
-				sim_fail(w, "host %u channel %u: SEND answered %d", host, chan, r);
-			return;
-		}
-		m->is_sent = true;
-		ce->send_next++;
+		sim_client_unwant(client, want.chan, want.side);
+		ev.msg.addr = want.addr;
+		sim_grow(&client->grants, &client->grant_cap, client->grant_count + 1,
+			 sizeof(*client->grants));
+		client->grants[client->grant_count++] = want;
+		/* Not needed any more: it is ours again. */
+		if (sim_tell(w, c->pair, want.side, &ev))
+			client->grant_count--;
+		else
+			sim_pump(w, c->pair, want.side);
 	}
 }
 
-static void client_close_if_done(struct sim_world *w, uint32_t chan)
+void sim_client_landing_free(struct sim_world *w, struct chan *c, uint32_t side,
+			     const struct mrc_act_msg *am)
 {
-	struct chan *c = &w->chans[chan];
-	struct mrc_event_in ev = {.kind = MRC_EV_CH_CLOSE};
+	struct client *client = c->ends[side].client;
+	struct grant *g = sim_client_grant(client, c->index, side, am->number);
 
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		struct chan_end *ce = &c->ends[h];
-
-		if (!ce->is_live || ce->answered < w->o.messages)
-			return;
-		for (uint64_t n = 0; n < ce->send_next; n++) {
-			if (!ce->msgs[n].is_released)
-				return;
-		}
-	}
-	if (!c->ends[0].is_closing && !c->ends[0].is_down) {
-		c->ends[0].is_closing = true;
-		ev.channel.id = c->ends[0].id;
-		sim_handle(w, 0, &ev);
-		sim_pump(w, 0);
-	}
-}
-
-void sim_client_delivered(struct sim_world *w, uint32_t host, const struct mrc_act_msg *am)
-{
-	uint32_t chan = (uint32_t)am->channel_cookie - 1;
-	struct chan_end *ce = sim_chan_by_cookie(w, host, am->channel_cookie);
-	struct chan_end *from = &w->chans[chan].ends[1 - host];
-	struct msg *m = &from->msgs[am->number];
-	uint8_t *at = ce->landing + (am->is_eager ? 0 : w->o.ring_bytes) + am->addr;
-
-	if (am->number >= from->send_next || m->is_delivered) {
-		sim_fail(w, "host %u channel %u: message %llu delivered %s", host, chan,
-			 (unsigned long long)am->number,
-			 m->is_delivered ? "twice" : "that was never sent");
+	if (!g || g->addr != am->addr || g->len != am->len) {
+		sim_fail(w, "fence", "channel %u message %llu: a buffer is freed that it has not",
+			 c->index, (unsigned long long)am->number);
 		return;
 	}
-	if (!w->o.is_unordered && am->number != ce->expected)
-		sim_fail(w, "host %u channel %u: message %llu delivered, %llu was due", host, chan,
-			 (unsigned long long)am->number, (unsigned long long)ce->expected);
-	ce->expected = am->number + 1;
-	if (am->len != m->len)
-		sim_fail(w, "host %u channel %u message %llu: %llu bytes, sent %llu", host, chan,
-			 (unsigned long long)am->number, (unsigned long long)am->len,
-			 (unsigned long long)m->len);
-	for (uint64_t i = 0; i < am->len; i++) {
-		if (at[i] != sim_byte_of(chan, 1 - host, am->number, i)) {
-			sim_fail(w, "host %u channel %u message %llu: byte %llu is %02x", host,
-				 chan, (unsigned long long)am->number, (unsigned long long)i,
-				 at[i]);
-			break;
-		}
-	}
+	sim_check_quiet(w, c, side, false, am->addr, am->len, "freed");
+	grant_remove(client, g);
+	sim_client_grants(w, client);
+}
+
+/* ---- messages that came ---- */
+
+static void thinks_later(struct sim_world *w, struct chan *c, uint32_t side, uint64_t number)
+{
+	if (!c->ends[side].client->is_stalled)
+		sim_timer_add(w, w->now_ns + sim_draw(w, c->think_ns), T_THINK, c->index, side, 0,
+			      number);
+}
+
+void sim_client_delivered(struct sim_world *w, struct chan *c, uint32_t side,
+			  const struct mrc_act_msg *am)
+{
+	struct chan_end *ce = &c->ends[side];
+	struct msg *m;
+
+	sim_check_deliver(w, c, side, am);
+	if (w->failure[0])
+		return;
+	m = sim_msg(&c->ends[1 - side], am->number);
 	m->is_delivered = true;
 	m->landing = am->addr;
 	m->is_eager = am->is_eager;
+	m->delivered_ns = w->now_ns;
+	ce->expected = am->number + 1;
+	ce->delivered_end = MRC_MAX(ce->delivered_end, am->number + 1);
 	ce->delivered++;
-	sim_timer_add(w, w->now_ns + sim_draw(w, w->o.think_ns), T_THINK, host, chan, 0,
-		      am->number);
+	w->counts.messages++;
+	thinks_later(w, c, side, am->number);
+}
+
+static void unreleased_advance(struct chan *c, uint32_t side)
+{
+	struct chan_end *ce = &c->ends[side];
+
+	while (ce->unreleased < ce->delivered_end) {
+		const struct msg *m = sim_msg(&c->ends[1 - side], ce->unreleased);
+
+		if (!m->is_released && !m->is_gap)
+			break;
+		ce->unreleased++;
+	}
+}
+
+void sim_client_gap(struct sim_world *w, struct chan *c, uint32_t side, uint64_t number)
+{
+	struct chan_end *ce = &c->ends[side];
+	struct msg *m = sim_msg(&c->ends[1 - side], number);
+
+	if (m->is_delivered || m->is_gap || !m->is_cancelled)
+		sim_fail(w, "once", "channel %u message %llu: a gap, though %s", c->index,
+			 (unsigned long long)number,
+			 m->is_cancelled ? "it was delivered or skipped" : "nobody gave it up");
+	if (!c->is_unordered && number != ce->expected)
+		sim_fail(w, "order", "channel %u: a gap at %llu, %llu was due", c->index,
+			 (unsigned long long)number, (unsigned long long)ce->expected);
+	m->is_gap = true;
+	ce->expected = number + 1;
+	ce->delivered_end = MRC_MAX(ce->delivered_end, number + 1);
+	w->counts.gaps++;
+	unreleased_advance(c, side);
+	sim_channel_close_if_done(w, c);
+}
+
+static void release(struct sim_world *w, struct chan *c, uint32_t side, struct msg *m,
+		    uint64_t number)
+{
+	struct chan_end *ce = &c->ends[side];
+	uint8_t *at = m->is_eager && m->len == 0 ? NULL : sim_landing(ce, m->is_eager, m->landing);
+
+	for (uint64_t i = 0; i < m->len; i++) {
+		if (at[i] != sim_byte_of(c->index, 1 - side, number, i)) {
+			sim_fail(w, "bytes",
+				 "channel %u message %llu: byte %llu changed after delivery",
+				 c->index, (unsigned long long)number, (unsigned long long)i);
+			break;
+		}
+	}
+	m->is_released = true;
+	if (!m->is_rejected)
+		m->is_committed = true;
+	if (m->is_eager && m->len)
+		memset(at, POISON, m->len);
+	ce->released++;
+	unreleased_advance(c, side);
 }
 
 /* The receiving program sees, judges and releases a message, a step at a time. */
-void sim_client_thinks(struct sim_world *w, uint32_t host, uint32_t chan, uint64_t number)
+void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64_t number)
 {
-	struct chan_end *ce = &w->chans[chan].ends[host];
-	struct msg *m = &w->chans[chan].ends[1 - host].msgs[number];
+	struct chan *c = w->chans[chan];
+	struct chan_end *ce = &c->ends[side];
+	struct msg *m = sim_msg(&c->ends[1 - side], number);
 	struct mrc_event_in ev = {.msg = {.channel = ce->id, .number = number}};
 	int r;
 
-	if (ce->is_freed)
+	if (ce->is_freed || ce->is_gone || ce->is_aborted || m->is_released ||
+	    ce->client->is_stalled)
 		return;
 	if (!m->is_visible) {
 		m->is_visible = true;
 		ev.kind = MRC_EV_VISIBLE;
 	} else if (!m->is_committed && !m->is_rejected && sim_draw(w, 2)) {
-		if (sim_draw(w, 1000) < w->o.reject_permille) {
+		if (sim_chance(w, w->o.reject_permille)) {
 			ev.kind = MRC_EV_REJECT;
 			ev.msg.code = (uint32_t)sim_draw(w, 1000) + 1;
 			m->code = ev.msg.code;
 			m->is_rejected = true;
+			w->counts.rejected++;
 		} else {
 			ev.kind = MRC_EV_COMMIT;
 			m->is_committed = true;
 		}
 	} else {
-		uint8_t *at = ce->landing + (m->is_eager ? 0 : w->o.ring_bytes) + m->landing;
-
-		for (uint64_t i = 0; i < m->len; i++) {
-			if (at[i] != sim_byte_of(chan, 1 - host, number, i)) {
-				sim_fail(w,
-					 "host %u channel %u message %llu: byte %llu changed after "
-					 "delivery",
-					 host, chan, (unsigned long long)number,
-					 (unsigned long long)i);
-				break;
-			}
-		}
 		ev.kind = MRC_EV_RELEASE;
-		m->is_released = true;
-		if (!m->is_rejected)
-			m->is_committed = true;
-		if (m->is_eager)
-			memset(at, POISON, m->len);
+		release(w, c, side, m, number);
 	}
-	r = sim_handle(w, host, &ev);
+	r = sim_tell(w, c->pair, side, &ev);
 	if (r && !ce->is_down)
-		sim_fail(w, "host %u channel %u message %llu: event %d answered %d", host, chan,
+		sim_fail(w, "client", "channel %u message %llu: event %d answered %d", c->index,
 			 (unsigned long long)number, ev.kind, r);
+	if (m->is_released && r == 0 && sim_draw(w, 16) == 0) {
+		/* A release counts once, whatever a client does. */
+		r = sim_tell(w, c->pair, side, &ev);
+		if (r != -EALREADY)
+			sim_fail(w, "client", "channel %u message %llu: second release answered %d",
+				 c->index, (unsigned long long)number, r);
+	}
 	if (!m->is_released)
-		sim_timer_add(w, w->now_ns + sim_draw(w, w->o.think_ns), T_THINK, host, chan, 0,
-			      number);
-	sim_pump(w, host);
-	client_close_if_done(w, chan);
+		thinks_later(w, c, side, number);
+	sim_pump(w, c->pair, side);
+	sim_channel_close_if_done(w, c);
 }
 
-void sim_client_done(struct sim_world *w, uint32_t host, const struct mrc_act_msg *am)
-{
-	uint32_t chan = (uint32_t)am->channel_cookie - 1;
-	struct chan_end *ce = sim_chan_by_cookie(w, host, am->channel_cookie);
-	struct msg *m = &ce->msgs[am->cookie];
+/* ---- processes ---- */
 
-	if (m->is_answered || !m->is_sent || am->number != am->cookie) {
-		sim_fail(w, "host %u channel %u: message %llu answered wrongly", host, chan,
-			 (unsigned long long)am->number);
+void sim_client_stall(struct sim_world *w, uint32_t host, uint32_t client, bool is_stalled)
+{
+	struct client *cl = sim_client(w, host, client);
+
+	cl->is_stalled = is_stalled;
+	if (is_stalled)
 		return;
-	}
-	m->is_answered = true;
-	ce->answered++;
-	memset(ce->send + m->addr, SCRIBBLE,
-	       m->len); /* the client's again: whoever reads now reads wrong */
-	if (am->outcome == MRC_OUT_OK) {
-		bool is_true = (m->want != MRC_LVL_PLACED || m->is_delivered) &&
-			       (m->want != MRC_LVL_VISIBLE || m->is_visible) &&
-			       (m->want != MRC_LVL_COMMITTED || m->is_committed);
+	for (uint32_t i = 0; i < w->chan_count; i++) {
+		struct chan *c = w->chans[i];
 
-		if (!is_true)
-			sim_fail(w, "host %u channel %u message %llu: level %d claimed too early",
-				 host, chan, (unsigned long long)am->number, m->want);
-	} else if (am->outcome == MRC_OUT_REJECTED) {
-		if (!m->is_rejected || m->code != am->code)
-			sim_fail(w, "host %u channel %u message %llu: rejection nobody gave", host,
-				 chan, (unsigned long long)am->number);
-	} else {
-		sim_fail(w, "host %u channel %u message %llu: outcome %d", host, chan,
-			 (unsigned long long)am->number, am->outcome);
-	}
-	sim_timer_add(w, w->now_ns + sim_draw(w, 20 * MRC_US), T_CLIENT_SEND, host, chan, 0, 0);
-	client_close_if_done(w, chan);
-}
+		for (uint32_t side = 0; side < 2; side++) {
+			struct chan_end *ce = &c->ends[side];
 
-/* Landing buffers: first fit over the grants of one channel, answered when there is room. */
-static bool landing_take(struct sim_world *w, struct chan_end *ce, uint64_t len, uint64_t *addr_out)
-{
-	uint64_t at = 0;
+			if (ce->client != cl || ce->is_freed || ce->is_gone)
+				continue;
+			for (uint64_t n = ce->unreleased; n < ce->delivered_end; n++) {
+				const struct msg *m = sim_msg(&c->ends[1 - side], n);
 
-	for (;;) {
-		bool is_free = true;
-
-		if (at + len > w->o.arena_bytes)
-			return false;
-		for (uint32_t i = 0; i < 64; i++) {
-			if (ce->grants[i].len && at < ce->grants[i].addr + ce->grants[i].len &&
-			    ce->grants[i].addr < at + len) {
-				at = ce->grants[i].addr + ce->grants[i].len;
-				is_free = false;
-				break;
+				if (m->is_delivered && !m->is_released)
+					thinks_later(w, c, side, n);
 			}
 		}
-		if (is_free)
-			break;
 	}
-	for (uint32_t i = 0; i < 64; i++) {
-		if (!ce->grants[i].len) {
-			ce->grants[i].addr = at;
-			ce->grants[i].len = len;
-			*addr_out = at;
-			return true;
-		}
-	}
-	return false;
 }
 
-void sim_landing_answer(struct sim_world *w, uint32_t host, struct chan_end *ce)
+void sim_client_kill(struct sim_world *w, uint32_t host, uint32_t client)
 {
-	while (ce->want_count) {
-		struct mrc_event_in ev = {.kind = MRC_EV_LANDING,
-					  .msg = {.channel = ce->id,
-						  .number = ce->wants[0].number}};
+	struct client *old = sim_client(w, host, client);
 
-		if (!landing_take(w, ce, ce->wants[0].len, &ev.msg.addr))
-			return;
-		ce->want_count--;
-		memmove(ce->wants, ce->wants + 1, sizeof(ce->wants[0]) * ce->want_count);
-		if (sim_handle(w, host, &ev)) {
-			for (uint32_t i = 0; i < 64; i++) {
-				if (ce->grants[i].len && ce->grants[i].addr == ev.msg.addr)
-					ce->grants[i].len = 0;
-			}
+	if (!sim_is_running(w, host))
+		return;
+	w->counts.deaths++;
+	w->hosts[host].clients[client] = sim_client_new(w, host, client, old->arena_bytes);
+	w->hosts[host].clients[client]->is_stalled = old->is_stalled;
+	old->is_dead = true;
+	old->want_count = 0;
+	for (uint32_t i = 0; i < w->chan_count; i++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			if (w->chans[i]->ends[side].client == old)
+				sim_channel_abort(w, w->chans[i], side);
 		}
+	}
+	sim_client_put(old);
+	for (uint32_t i = 0; i < w->pipe_count; i++) {
+		struct pipe *pipe = w->pipes[i];
+
+		if (pipe->host[0] == host && pipe->client[0] == client)
+			sim_pipe_kick(w, pipe);
 	}
 }

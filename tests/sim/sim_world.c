@@ -1,34 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sim_impl.h"
-
+/* sim_world - virtual time, the run, and looking in */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-void sim_trace(struct sim_world *w, const char *format, ...)
-{
-	char *line = w->trace[w->trace_count % SIM_TRACE_LINES];
-	int n = snprintf(line, sizeof(w->trace[0]), "%12.3f us  ", (double)w->now_ns / 1000);
-	va_list args;
+#include "sim_impl.h"
 
-	va_start(args, format);
-	vsnprintf(line + n, sizeof(w->trace[0]) - (size_t)n, format, args);
-	va_end(args);
-	w->trace_count++;
-	if (w->o.is_traced)
-		fprintf(stderr, "%s\n", line);
+#define PROOF_LEN 65536U
+#define SETTLE_NS MRC_S
+
+/* ---- small things ---- */
+
+void sim_grow(void *array, uint32_t *cap, uint32_t count, size_t size)
+{
+	uint32_t cap_new = *cap ? *cap : 8;
+	void *at;
+
+	if (count <= *cap)
+		return;
+	while (cap_new < count)
+		cap_new *= 2;
+	memcpy(&at, array, sizeof(at));
+	at = realloc(at, cap_new * size);
+	if (!at)
+		abort();
+	memset((char *)at + *cap * size, 0, (cap_new - *cap) * size);
+	memcpy(array, &at, sizeof(at));
+	*cap = cap_new;
 }
 
-void sim_fail(struct sim_world *w, const char *format, ...)
+void sim_trace(struct sim_world *w, const char *format, ...)
+{
+	char *line;
+	va_list args;
+	int len;
+
+	if (!w->is_traced)
+		return;
+	line = w->trace[w->trace_count++ % w->trace_lines];
+	len = snprintf(line, sizeof(*w->trace), "%12.3f us  ", (double)w->now_ns / 1000);
+	va_start(args, format);
+	vsnprintf(line + len, sizeof(*w->trace) - (size_t)len, format, args);
+	va_end(args);
+}
+
+void sim_fail(struct sim_world *w, const char *check, const char *format, ...)
 {
 	va_list args;
+	int len;
 
 	if (w->failure[0])
 		return;
+	len = snprintf(w->failure, sizeof(w->failure), "%s: at %.3f us: ", check,
+		       (double)w->now_ns / 1000);
 	va_start(args, format);
-	vsnprintf(w->failure, sizeof(w->failure), format, args);
+	vsnprintf(w->failure + len, sizeof(w->failure) - (size_t)len, format, args);
 	va_end(args);
-	sim_trace(w, "FAILED: %s", w->failure);
+	sim_trace(w, "FAILED %s", w->failure);
 }
 
 uint64_t sim_draw(struct sim_world *w, uint64_t below)
@@ -36,24 +64,51 @@ uint64_t sim_draw(struct sim_world *w, uint64_t below)
 	return below ? mrc_rng_next(&w->rng) % below : 0;
 }
 
+bool sim_chance(struct sim_world *w, uint64_t permille)
+{
+	return permille && sim_draw(w, 1000) < permille;
+}
+
+/* Eight bytes a turn: the simulator spends much of its time here. */
 uint32_t sim_crc32c(uint32_t crc, const void *data, size_t len)
 {
-	static uint32_t table[256];
+	static uint32_t table[8][256];
 	const uint8_t *p = data;
 
-	if (!table[1]) {
+	if (!table[0][1]) {
 		for (uint32_t i = 0; i < 256; i++) {
 			uint32_t v = i;
 
 			for (int k = 0; k < 8; k++)
 				v = v & 1 ? v >> 1 ^ 0x82f63b78U : v >> 1;
-			table[i] = v;
+			table[0][i] = v;
+		}
+		for (uint32_t i = 0; i < 256; i++) {
+			for (uint32_t t = 1; t < 8; t++)
+				table[t][i] =
+					table[t - 1][i] >> 8 ^ table[0][table[t - 1][i] & 0xff];
 		}
 	}
 	crc = ~crc;
+	for (; len >= 8; len -= 8, p += 8) {
+		uint32_t low = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+				      (uint32_t)p[3] << 24);
+
+		crc = table[7][low & 0xff] ^ table[6][low >> 8 & 0xff] ^
+		      table[5][low >> 16 & 0xff] ^ table[4][low >> 24] ^ table[3][p[4]] ^
+		      table[2][p[5]] ^ table[1][p[6]] ^ table[0][p[7]];
+	}
 	while (len--)
-		crc = table[(crc ^ *p++) & 0xff] ^ crc >> 8;
+		crc = table[0][(crc ^ *p++) & 0xff] ^ crc >> 8;
 	return ~crc;
+}
+
+/* What message `number` of a channel and direction holds at `at`. */
+uint8_t sim_byte_of(uint32_t chan, uint32_t side, uint64_t number, uint64_t at)
+{
+	uint64_t v = (number * 2654435761U) ^ ((uint64_t)chan << 20) ^ ((uint64_t)side << 28);
+
+	return (uint8_t)((uint8_t)(v >> 8) ^ (uint8_t)(at * 31) ^ (uint8_t)(at >> 8));
 }
 
 /* ---- heap ---- */
@@ -75,12 +130,7 @@ void sim_timer_add(struct sim_world *w, uint64_t at_ns, enum timer_kind kind, ui
 			  .c = c,
 			  .d = d};
 
-	if (w->heap_count > w->heap_cap) {
-		w->heap_cap = w->heap_cap ? w->heap_cap * 2 : 1024;
-		w->heap = realloc(w->heap, w->heap_cap * sizeof(*w->heap));
-		if (!w->heap)
-			abort();
-	}
+	sim_grow(&w->heap, &w->heap_cap, w->heap_count, sizeof(*w->heap));
 	while (i && timer_before(&t, &w->heap[(i - 1) / 2])) {
 		w->heap[i] = w->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
@@ -110,409 +160,575 @@ static struct timer timer_pop(struct sim_world *w)
 	return top;
 }
 
-/* ---- bytes ---- */
+/* ---- steps ---- */
 
-/* What message `number` of a channel and direction holds at `at`. */
-uint8_t sim_byte_of(uint32_t chan, uint32_t host, uint64_t number, uint64_t at)
+/* The host that this happens at, and that does nothing while it is paused. */
+static uint32_t timer_host(const struct sim_world *w, const struct timer *t)
 {
-	uint64_t v = (number * 2654435761U) ^ ((uint64_t)chan << 20) ^ ((uint64_t)host << 28);
-
-	return (uint8_t)(v >> 8) ^ (uint8_t)(at * 31) ^ (uint8_t)(at >> 8);
-}
-
-int sim_handle(struct sim_world *w, uint32_t host, const struct mrc_event_in *ev)
-{
-	return mrc_conn_handle(w->hosts[host].conn, ev, w->now_ns);
-}
-
-struct chan_end *sim_chan_by_cookie(struct sim_world *w, uint32_t host, uint64_t cookie)
-{
-	return &w->chans[cookie - 1].ends[host];
-}
-
-/* ---- faults ---- */
-
-static const char *const fault_names[SIM_FAULT_COUNT] = {
-	[SIM_CARRIER_BOTH] = "carrier-both",
-	[SIM_CARRIER_ONE] = "carrier-one",
-	[SIM_SILENCE] = "silence",
-	[SIM_SILENCE_ONE_WAY] = "silence-one-way",
-	[SIM_SLOW] = "slow",
-	[SIM_RESET] = "reset",
-	[SIM_FLAP] = "flap",
-	[SIM_PAUSE] = "pause",
-	[SIM_CORRUPT_BODY] = "corrupt-body",
-	[SIM_CORRUPT_HDR] = "corrupt-header",
-};
-
-const char *sim_fault_name(enum sim_fault fault)
-{
-	return fault_names[fault];
-}
-
-static void carrier_tell(struct sim_world *w, uint32_t path, uint32_t host)
-{
-	struct mrc_event_in ev = {.kind = MRC_EV_CARRIER,
-				  .path = {.index = (uint8_t)path,
-					   .is_up = w->paths[path].rail.is_carrier[host]}};
-
-	sim_handle(w, host, &ev);
-	sim_pump(w, host);
-}
-
-static void carrier_set(struct sim_world *w, uint32_t path, uint32_t host, bool is_up)
-{
-	w->paths[path].rail.is_carrier[host] = is_up;
-	if (sim_draw(w, 8)) /* now and then the event is lost: nobody may depend on it */
-		sim_timer_add(w, w->now_ns + sim_draw(w, 300 * MRC_US), T_CARRIER, path, host, 0,
-			      0);
-}
-
-static void fault_begin(struct sim_world *w)
-{
-	enum sim_fault fault;
-	uint32_t path = (uint32_t)sim_draw(w, w->o.rails);
-	uint32_t host = (uint32_t)sim_draw(w, SIM_HOSTS);
-	struct rail_state *rail = &w->paths[path].rail;
-	uint64_t span_ns =
-		sim_draw(w, 10) < 7 ? sim_draw(w, 30 * MRC_MS) : sim_draw(w, 800 * MRC_MS);
-
-	do
-		fault = (enum sim_fault)sim_draw(w, SIM_FAULT_COUNT);
-	while (!(w->o.fault_kinds >> fault & 1));
-	sim_trace(w, "fault %s on path %u host %u for %.1f ms", fault_names[fault], path, host,
-		  (double)span_ns / MRC_MS);
-	switch (fault) {
-	case SIM_CARRIER_BOTH:
-	case SIM_FLAP:
-		carrier_set(w, path, 0, false);
-		carrier_set(w, path, 1, false);
-		if (fault == SIM_FLAP)
-			span_ns /= 10;
-		break;
-	case SIM_CARRIER_ONE:
-		carrier_set(w, path, host, false);
-		break;
-	case SIM_SILENCE:
-		rail->is_silent[0] = true;
-		rail->is_silent[1] = true;
-		break;
-	case SIM_SILENCE_ONE_WAY:
-		rail->is_silent[host] = true;
-		break;
-	case SIM_SLOW:
-		rail->slow = 2 + (uint32_t)sim_draw(w, 30);
-		break;
-	case SIM_RESET:
-		sim_link_down(w, path, host, MRC_REASON_ERROR);
-		if (!w->o.is_verbs && sim_draw(w, 2))
-			sim_link_down(w, path, 1 - host, MRC_REASON_CLOSED);
-		break;
-	case SIM_PAUSE:
-		span_ns = sim_draw(w, 200 * MRC_MS);
-		w->hosts[host].paused_until_ns =
-			MRC_MAX(w->hosts[host].paused_until_ns, w->now_ns + span_ns);
-		break;
-	case SIM_CORRUPT_BODY:
-		rail->corrupt_body_permille = 1 + (uint32_t)sim_draw(w, 300);
-		break;
+	switch (t->kind) {
+	case T_ARRIVE: /* c is the sender's side */
+		return w->pairs[t->a].hosts[1 - t->c];
+	case T_FRAME_OUT:
+		return SIM_NONE; /* the rail's doing */
+	case T_SENT:
+	case T_BROKEN:
+	case T_FENCED:
+		return w->pairs[t->a].hosts[t->c];
+	case T_HELLO:
+	case T_AUTH:
+		return w->pairs[t->a].hosts[1];
+	case T_ANSWER:
+		return w->pairs[t->a].hosts[0];
+	case T_ENGINE:
+		return w->pairs[t->a].hosts[t->b];
+	case T_SEND:
+	case T_THINK:
+	case T_CANCEL:
+	case T_KEY:
+	case T_INCOMING:
+		return w->pairs[w->chans[t->a]->pair].hosts[t->b];
+	case T_CARRIER:
+		return t->a;
 	default:
-		rail->corrupt_hdr_permille = 1 + (uint32_t)sim_draw(w, 20);
-		break;
+		return SIM_NONE;
 	}
-	w->paths[path].faults_active++;
-	w->faults_open++;
-	sim_timer_add(w, w->now_ns + span_ns, T_FAULT_END, path, fault, host, 0);
 }
 
-static void fault_end(struct sim_world *w, uint32_t path, enum sim_fault fault, uint32_t host)
+/* All is healed: what each path carries now is to be its share. */
+static void proof_begin(struct sim_world *w)
 {
-	struct rail_state *rail = &w->paths[path].rail;
+	struct mrc_path_info info;
 
-	w->faults_open--;
-	if (fault == SIM_PAUSE)
-		sim_pump(w, host);
-	if (--w->paths[path].faults_active)
-		return; /* another one holds: the last puts all right */
-	sim_trace(w, "path %u healed", path);
-	rail->is_silent[0] = false;
-	rail->is_silent[1] = false;
-	rail->slow = 1;
-	rail->corrupt_body_permille = 0;
-	rail->corrupt_hdr_permille = 0;
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		if (!rail->is_carrier[h])
-			carrier_set(w, path, h, true);
+	w->is_proving = true;
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		struct pair *pair = &w->pairs[p];
+
+		for (uint32_t side = 0; side < 2; side++) {
+			for (uint8_t r = 0; r < w->o.rails; r++) {
+				mrc_conn_path_info(pair->ends[side].conn, r, &info);
+				pair->ends[side].good_bytes[r] = info.bytes_sent;
+			}
+		}
+		sim_pipe_new(w, pair->hosts[0], (uint32_t)w->o.clients, pair->hosts[1],
+			     (uint32_t)w->o.clients, w->o.rails * w->o.proof_bytes / PROOF_LEN + 1,
+			     true);
 	}
+}
+
+static void timer_do(struct sim_world *w, const struct timer *t)
+{
+	switch (t->kind) {
+	case T_FRAME_OUT:
+		sim_frame_out(w, t->a, t->b, t->c, t->d);
+		break;
+	case T_ARRIVE:
+		sim_arrive(w, t->a, t->b, t->c);
+		break;
+	case T_SENT:
+		sim_sent(w, t->a, t->b, t->c, t->d);
+		break;
+	case T_BROKEN:
+		sim_path_broken(w, t->a, t->b, t->c, t->d);
+		break;
+	case T_ENGINE:
+		sim_engine_timer(w, t->a, t->b, t->d);
+		break;
+	case T_FENCED:
+		sim_path_fenced(w, t->a, t->b, t->c, t->d);
+		break;
+	case T_HELLO:
+		sim_hello(w, t->a, t->b, t->d);
+		break;
+	case T_ANSWER:
+		sim_answer(w, t->a, t->b, t->d);
+		break;
+	case T_AUTH:
+		sim_auth(w, t->a, t->b, t->d);
+		break;
+	case T_SEND:
+		sim_channel_feed(w, w->chans[t->a], t->b);
+		break;
+	case T_THINK:
+		sim_client_thinks(w, t->a, t->b, t->d);
+		break;
+	case T_CANCEL:
+		sim_channel_cancel(w, t->a, t->b, t->d);
+		break;
+	case T_KEY:
+		sim_client_key(w, t->a, t->b, t->c);
+		break;
+	case T_INCOMING:
+		sim_channel_answer(w, t->a, t->b, t->c);
+		break;
+	case T_PIPE:
+		sim_pipe_open(w, t->a);
+		break;
+	case T_FAULT:
+		sim_fault_draw(w);
+		break;
+	case T_FAULT_END:
+		sim_fault_end(w, t->a);
+		break;
+	case T_FLAP:
+		sim_flap_turn(w, t->a, t->d);
+		break;
+	case T_CARRIER:
+		sim_carrier_tell(w, t->a, t->b);
+		break;
+	case T_CALL:
+		w->calls[t->a].call(w, w->calls[t->a].context);
+		break;
+	case T_PROOF:
+		proof_begin(w);
+		break;
+	case T_KIND_COUNT:
+		break;
+	}
+}
+
+static void hash_add(struct sim_world *w, const struct timer *t)
+{
+	const uint64_t words[] = {w->now_ns, (uint64_t)t->kind, t->a, t->b, t->c, t->d};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(words); i++)
+		w->hash = (w->hash ^ words[i]) * 0x100000001b3ULL;
+}
+
+bool sim_step(struct sim_world *w)
+{
+	struct timer t;
+	uint32_t host;
+
+	if (w->failure[0] || !w->heap_count)
+		return false;
+	t = timer_pop(w);
+	w->now_ns = MRC_MAX(w->now_ns, t.at_ns);
+	hash_add(w, &t);
+	w->counts.events++;
+	host = timer_host(w, &t);
+	if (host != SIM_NONE && w->hosts[host].paused) {
+		struct host *h = &w->hosts[host];
+
+		sim_grow(&h->deferred, &h->deferred_cap, h->deferred_count + 1,
+			 sizeof(*h->deferred));
+		h->deferred[h->deferred_count++] = t;
+		return true;
+	}
+	timer_do(w, &t);
+	if (w->counts.events > EVENTS_MAX)
+		sim_fail(w, "progress", "more than %u events", EVENTS_MAX);
+	return !w->failure[0];
+}
+
+bool sim_run_until(struct sim_world *w, sim_cond_fn cond, void *context, uint64_t by_ns)
+{
+	while (!cond(w, context)) {
+		if (w->failure[0] || !w->heap_count || w->heap[0].at_ns > by_ns) {
+			if (!w->failure[0])
+				w->now_ns = MRC_MAX(w->now_ns, by_ns);
+			return false;
+		}
+		sim_step(w);
+	}
+	return !w->failure[0];
+}
+
+static bool never(struct sim_world *w, void *context)
+{
+	(void)w;
+	(void)context;
+	return false;
+}
+
+bool sim_run_to(struct sim_world *w, uint64_t at_ns)
+{
+	sim_run_until(w, never, NULL, at_ns);
+	return !w->failure[0];
+}
+
+void sim_at(struct sim_world *w, uint64_t at_ns, sim_call_fn call, void *context)
+{
+	sim_grow(&w->calls, &w->call_cap, w->call_count + 1, sizeof(*w->calls));
+	w->calls[w->call_count].call = call;
+	w->calls[w->call_count].context = context;
+	sim_timer_add(w, at_ns, T_CALL, w->call_count++, 0, 0, 0);
+}
+
+void sim_fail_script(struct sim_world *w, const char *what)
+{
+	sim_fail(w, "script", "%s", what);
 }
 
 /* ---- the run ---- */
 
-static void *sim_alloc(void *context, size_t bytes)
+static void name_host(const struct sim_world *w, uint32_t host, char out[8])
 {
-	(void)context;
-	return calloc(1, bytes);
-}
-
-static void sim_release(void *context, void *memory)
-{
-	(void)context;
-	free(memory);
+	if (w->o.hosts <= 26)
+		snprintf(out, 8, "%c", 'a' + (int)host);
+	else
+		snprintf(out, 8, "h%03u", host % 1000);
 }
 
 struct sim_world *sim_new(const struct sim_options *options)
 {
 	struct sim_world *w = calloc(1, sizeof(*w));
-	static const char *const names[SIM_HOSTS] = {"a", "b"};
+	uint32_t hosts = (uint32_t)options->hosts;
+	uint32_t clients = (uint32_t)options->clients + (options->proof_bytes != 0);
+	uint32_t p = 0;
 
 	if (!w)
 		abort();
 	w->o = *options;
 	w->rng.state = options->seed;
-	w->paths = calloc(options->rails, sizeof(*w->paths));
-	if (!w->paths)
+	w->hash = 0xcbf29ce484222325ULL;
+	w->serial_next = 1;
+	w->handle_next = 1;
+	w->hosts = calloc(hosts, sizeof(*w->hosts));
+	w->pair_count = hosts * (hosts - 1) / 2;
+	w->pairs = calloc(w->pair_count, sizeof(*w->pairs));
+	w->pair_of = calloc((size_t)hosts * hosts, sizeof(*w->pair_of));
+	if (!w->hosts || !w->pairs || !w->pair_of)
 		abort();
-	for (uint32_t p = 0; p < options->rails; p++) {
-		w->paths[p].rail = (struct rail_state){.is_carrier = {true, true}, .slow = 1};
-	}
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		struct mrc_conn_config config = {
-			.host = names[h],
-			.peer = names[1 - h],
-			.boot_id = 100 + h,
-			.seed = options->seed + h,
-			.path_count = (uint8_t)options->rails,
-			.limits = {.frag_bytes_max = 4096,
-				   .eager_bytes_max = 1024,
-				   .frames_in_flight_max = 256,
-				   .channels_max = 16,
-				   .holds_max = 64,
-				   .path_window_bytes_min = 16384,
-				   .path_window_bytes_max = 256 * 1024},
-			.alloc = {.alloc = sim_alloc, .free = sim_release},
-		};
+	for (uint32_t h = 0; h < hosts; h++) {
+		struct host *host = &w->hosts[h];
 
-		if (mrc_conn_new(&config, &w->hosts[h].conn))
+		name_host(w, h, host->name);
+		host->is_fast = options->fast_host == h + 1;
+		host->offset_ns = h * MRC_S;
+		host->ports = calloc(options->rails, sizeof(*host->ports));
+		host->clients = calloc(clients, sizeof(struct client *));
+		if (!host->ports || !host->clients)
 			abort();
-		w->hosts[h].timer_ns = 0;
+		for (uint32_t r = 0; r < options->rails; r++) {
+			host->ports[r] = (struct port){.is_carrier = true,
+						       .is_carrier_told = true,
+						       .slow = 1,
+						       .delay_factor = 1};
+		}
+		for (uint32_t c = 0; c < clients; c++)
+			host->clients[c] =
+				sim_client_new(w, h, c,
+					       c < options->clients
+						       ? options->arena_bytes
+						       : 16 * options->rails * PROOF_LEN);
 	}
+	for (uint32_t a = 0; a < hosts; a++) {
+		for (uint32_t b = a + 1; b < hosts; b++) {
+			struct pair *pair = &w->pairs[p];
+
+			pair->hosts[0] = a;
+			pair->hosts[1] = b;
+			pair->paths = calloc(options->rails, sizeof(*pair->paths));
+			if (!pair->paths)
+				abort();
+			for (uint32_t r = 0; r < options->rails; r++)
+				pair->paths[r].is_verbs = options->verbs >> r & 1;
+			w->pair_of[a * hosts + b] = p;
+			w->pair_of[b * hosts + a] = p++;
+		}
+	}
+	for (uint32_t h = 0; h < hosts; h++)
+		sim_host_start(w, h);
 	return w;
 }
 
 void sim_free(struct sim_world *w)
 {
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		mrc_conn_free(w->hosts[h].conn);
-		for (uint32_t i = 0; i < 64; i++)
-			free(w->hosts[h].holds[i].data);
-		for (uint32_t p = 0; p < w->o.rails; p++) {
-			struct wire *wire = &w->paths[p].ends[h].out;
+	if (!w)
+		return;
+	for (uint32_t p = 0; p < w->pair_count; p++)
+		sim_pair_free(w, &w->pairs[p]);
+	for (uint32_t c = 0; c < w->chan_count; c++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			struct chan_end *ce = &w->chans[c]->ends[side];
 
-			sim_queue_drop(&wire->queue_head, &wire->queue_tail);
-			sim_queue_drop(&wire->air_head, &wire->air_tail);
+			for (uint64_t n = 0; n < ce->msg_cap; n++)
+				free(ce->msgs[n].spans);
+			free(ce->msgs);
+			sim_end_free(ce);
 		}
-		for (uint32_t c = 0; c < SIM_CHANNELS_MAX; c++) {
-			free(w->chans[c].ends[h].send);
-			free(w->chans[c].ends[h].landing);
-			free(w->chans[c].ends[h].msgs);
-		}
+		free(w->chans[c]);
 	}
-	free(w->paths);
+	for (uint32_t h = 0; h < w->o.hosts; h++) {
+		for (uint32_t c = 0; c < w->o.clients + (w->o.proof_bytes != 0); c++)
+			sim_client_put(w->hosts[h].clients[c]);
+		free(w->hosts[h].clients);
+		free(w->hosts[h].ports);
+		free(w->hosts[h].deferred);
+	}
+	for (uint32_t i = 0; i < w->pipe_count; i++)
+		free(w->pipes[i]);
+	free(w->hosts);
+	free(w->pairs);
+	free(w->pair_of);
+	free(w->chans);
+	free(w->pipes);
+	free(w->active);
+	free(w->calls);
 	free(w->heap);
+	free(w->trace);
 	free(w);
 }
 
-static bool is_finished(const struct sim_world *w)
+bool sim_is_all_good(struct sim_world *w)
 {
 	struct mrc_conn_info info;
 
-	for (uint32_t c = 0; c < w->o.channels; c++) {
-		for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-			if (!w->chans[c].ends[h].is_freed)
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			if (!w->pairs[p].ends[side].conn)
+				return false;
+			mrc_conn_info(w->pairs[p].ends[side].conn, &info);
+			if (info.paths_good < w->o.rails)
 				return false;
 		}
-	}
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		mrc_conn_info(w->hosts[h].conn, &info);
-		if (info.channel_count || info.paths_good < w->o.rails)
-			return false;
 	}
 	return true;
 }
 
-static void step(struct sim_world *w, const struct timer *t)
+static bool is_finished(struct sim_world *w)
 {
-	struct mrc_event_in ev = {.kind = MRC_EV_TIMER};
-	struct mrc_event_in fenced = {.kind = MRC_EV_FENCED};
-	struct end *end;
-
-	switch (t->kind) {
-	case T_FRAME_OUT:
-		sim_frame_out(w, t->a, t->b, t->c);
-		break;
-	case T_ARRIVE:
-		if (w->now_ns < w->hosts[1 - t->b].paused_until_ns)
-			sim_timer_add(w, w->hosts[1 - t->b].paused_until_ns, T_ARRIVE, t->a, t->b,
-				      t->c, 0);
-		else
-			sim_arrive(w, t->a, t->b, t->c);
-		break;
-	case T_ENGINE:
-		if (w->hosts[t->a].timer_ns != t->d)
-			break;
-		if (w->now_ns < w->hosts[t->a].paused_until_ns) {
-			/* A late turn: frames that wait are handled before any timer is judged. */
-			w->hosts[t->a].timer_ns = w->hosts[t->a].paused_until_ns + 1;
-			sim_timer_add(w, w->hosts[t->a].timer_ns, T_ENGINE, t->a, 0, 0,
-				      w->hosts[t->a].timer_ns);
-			break;
-		}
-		w->hosts[t->a].timer_ns = 0;
-		sim_handle(w, t->a, &ev);
-		sim_pump(w, t->a);
-		break;
-	case T_FENCED:
-		end = &w->paths[t->a].ends[t->b];
-		if (end->is_up && end->epoch == t->c) {
-			end->is_up = false;
-			if (!w->o.is_verbs)
-				sim_queue_drop(&end->out.air_head, &end->out.air_tail);
-			sim_queue_drop(&w->paths[t->a].ends[1 - t->b].out.air_head,
-				       &w->paths[t->a].ends[1 - t->b].out.air_tail);
-		}
-		fenced.path.index = (uint8_t)t->a;
-		fenced.path.path_epoch = t->c;
-		sim_handle(w, t->b, &fenced);
-		sim_pump(w, t->b);
-		/* TCP: the other end reads the close, if anything gets through. */
-		if (!w->o.is_verbs && !sim_is_blocked(w, t->a, t->b) &&
-		    w->paths[t->a].ends[1 - t->b].epoch == t->c)
-			sim_link_down(w, t->a, 1 - t->b, MRC_REASON_CLOSED);
-		break;
-	case T_CONNECT:
-		sim_connect_path(w, t->a);
-		break;
-	case T_CLIENT_SEND:
-		sim_client_send(w, t->a, t->b);
-		sim_pump(w, t->a);
-		break;
-	case T_THINK:
-		sim_client_thinks(w, t->a, t->b, t->d);
-		break;
-	case T_FAULT:
-		if (w->faults_left) {
-			w->faults_left--;
-			fault_begin(w);
-			sim_timer_add(w, w->now_ns + sim_draw(w, 20 * MRC_MS), T_FAULT, 0, 0, 0, 0);
-		}
-		break;
-	case T_FAULT_END:
-		fault_end(w, t->a, (enum sim_fault)t->b, t->c);
-		break;
-	case T_CARRIER:
-		carrier_tell(w, t->a, t->b);
-		break;
+	if (w->ends_open)
+		return false;
+	for (uint32_t i = 0; i < w->pipe_count; i++) {
+		if (w->pipes[i]->left[0] || w->pipes[i]->left[1] || w->pipes[i]->chan != SIM_NONE)
+			return false;
 	}
+	return sim_is_all_good(w) && sim_is_clean(w, NULL, 0);
+}
+
+static void pipes_draw(struct sim_world *w)
+{
+	for (uint64_t i = 0; i < w->o.pipes; i++) {
+		uint32_t from = (uint32_t)sim_draw(w, w->o.hosts);
+		uint32_t to = (uint32_t)((from + 1 + sim_draw(w, w->o.hosts - 1)) % w->o.hosts);
+		uint32_t from_client = (uint32_t)sim_draw(w, w->o.clients);
+		uint32_t to_client = (uint32_t)sim_draw(w, w->o.clients);
+
+		sim_pipe_new(w, from, from_client, to, to_client, w->o.messages, false);
+	}
+}
+
+static void progress_fail(struct sim_world *w)
+{
+	char why[160] = "";
+	struct mrc_conn_info info;
+
+	for (uint32_t p = 0; p < w->pair_count && !why[0]; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			mrc_conn_info(w->pairs[p].ends[side].conn, &info);
+			if (info.paths_good < w->o.rails)
+				snprintf(why, sizeof(why), "host %s has %u of %u paths to %s",
+					 w->hosts[w->pairs[p].hosts[side]].name, info.paths_good,
+					 (unsigned)w->o.rails,
+					 w->hosts[w->pairs[p].hosts[1 - side]].name);
+		}
+	}
+	if (!why[0])
+		sim_is_clean(w, why, sizeof(why));
+	sim_fail(w, "progress",
+		 "%s: not finished %.1f s after the last fault, %u channel ends are not freed; %s",
+		 w->is_proving ? "proof" : "run", (double)w->o.heal_ns / MRC_S, w->ends_open, why);
 }
 
 int sim_run(struct sim_world *w)
 {
-	for (uint32_t c = 0; c < w->o.channels; c++) {
-		struct mrc_event_in ev = {.kind = MRC_EV_CH_OPEN, .channel = sim_half(w, c)};
-		char service[16];
-
-		snprintf(service, sizeof(service), "s%u", c);
-		sim_client_equip(w, &w->chans[c].ends[0]);
-		ev.channel.service = service;
-		ev.channel.is_unordered = w->o.is_unordered;
-		ev.channel.id_out = &w->chans[c].ends[0].id;
-		if (sim_handle(w, 0, &ev))
-			sim_fail(w, "CH_OPEN refused");
-	}
+	pipes_draw(w);
 	w->faults_left = w->o.faults;
 	sim_timer_add(w, 2 * MRC_MS, T_FAULT, 0, 0, 0, 0);
-	sim_pump(w, 0);
-	sim_pump(w, 1);
-	/* Timers for the first turn: the initiator connects at once. */
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		struct mrc_event_in ev = {.kind = MRC_EV_TIMER};
-
-		sim_handle(w, h, &ev);
-		sim_pump(w, h);
-	}
-	while (w->heap_count && !w->failure[0]) {
-		struct timer t = timer_pop(w);
-
-		w->now_ns = MRC_MAX(w->now_ns, t.at_ns);
-		step(w, &t);
-		w->events++;
-		if (w->events > EVENTS_MAX) {
-			sim_fail(w, "too many events");
-			break;
-		}
-		if (w->faults_left == 0 && w->faults_open == 0) {
-			if (w->heal_by_ns == 0)
-				w->heal_by_ns = w->now_ns + HEAL_NS;
-			if ((w->events & 63) == 0 && is_finished(w))
-				return 0;
-			if (w->now_ns > w->heal_by_ns) {
-				sim_fail(w, "no progress: not finished %llu s after the last fault",
-					 (unsigned long long)(HEAL_NS / MRC_S));
+	while (sim_step(w)) {
+		if (w->faults_left || w->active_count)
+			continue;
+		if (w->heal_by_ns == 0)
+			w->heal_by_ns = w->now_ns + w->o.heal_ns;
+		if ((w->counts.events & 63) == 0 && is_finished(w)) {
+			sim_check_clean(w);
+			if (w->o.proof_bytes && !w->is_settling) {
+				/* What the paths know of their delay may still be of the faults. */
+				w->is_settling = true;
+				w->heal_by_ns = w->now_ns + SETTLE_NS + w->o.heal_ns;
+				sim_timer_add(w, w->now_ns + SETTLE_NS, T_PROOF, 0, 0, 0, 0);
+				continue;
 			}
+			if (w->is_settling && !w->is_proving)
+				continue;
+			if (w->is_proving)
+				sim_check_share(w);
+			return w->failure[0] != 0;
 		}
+		if (w->now_ns > w->heal_by_ns)
+			progress_fail(w);
 	}
-	if (!w->failure[0] && !is_finished(w))
-		sim_fail(w, "nothing left to do, and not finished");
-	return w->failure[0] != 0;
+	if (!w->failure[0])
+		progress_fail(w);
+	return 1;
 }
+
+/* ---- looking in ---- */
 
 const char *sim_failure(const struct sim_world *w)
 {
-	return w->failure;
+	return w->failure[0] ? w->failure : NULL;
+}
+
+void sim_trace_on(struct sim_world *w, uint32_t lines)
+{
+	if (w->is_traced)
+		return;
+	w->trace_lines = lines;
+	w->trace = calloc(lines, sizeof(*w->trace));
+	if (!w->trace)
+		abort();
+	w->is_traced = true;
 }
 
 void sim_trace_print(const struct sim_world *w, FILE *out)
 {
-	uint64_t from = w->trace_count > SIM_TRACE_LINES ? w->trace_count - SIM_TRACE_LINES : 0;
+	uint64_t from = w->trace_count > w->trace_lines ? w->trace_count - w->trace_lines : 0;
 
 	for (uint64_t i = from; i < w->trace_count; i++)
-		fprintf(out, "%s\n", w->trace[i % SIM_TRACE_LINES]);
+		fprintf(out, "%s\n", w->trace[i % w->trace_lines]);
+}
+
+uint64_t sim_hash(const struct sim_world *w)
+{
+	return w->hash;
+}
+
+uint64_t sim_now_ns(const struct sim_world *w)
+{
+	return w->now_ns;
+}
+
+void sim_counts(const struct sim_world *w, struct sim_counts *counts_out)
+{
+	*counts_out = w->counts;
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct mrc_conn *conn = w->pairs[p].ends[side].conn;
+			struct mrc_conn_info info;
+			struct mrc_path_info path;
+
+			if (!conn)
+				continue;
+			mrc_conn_info(conn, &info);
+			counts_out->duplicates += info.duplicates;
+			for (uint8_t r = 0; r < w->o.rails; r++) {
+				mrc_conn_path_info(conn, r, &path);
+				counts_out->resent += path.frames_resent;
+				counts_out->suspicions += path.suspicions;
+				counts_out->suspicions_false += path.suspicions_false;
+			}
+		}
+	}
 }
 
 void sim_report(const struct sim_world *w, FILE *out)
 {
-	struct mrc_conn_info info;
+	struct sim_counts counts;
 
-	mrc_conn_info(w->hosts[0].conn, &info);
-	fprintf(out,
-		"%.3f ms virtual, %llu events, %llu frames, %llu ghosts, %llu copies, %llu "
-		"duplicates\n",
-		(double)w->now_ns / MRC_MS, (unsigned long long)w->events,
-		(unsigned long long)w->frames, (unsigned long long)w->ghosts,
-		(unsigned long long)w->copies, (unsigned long long)info.duplicates);
-	for (uint32_t h = 0; h < SIM_HOSTS; h++) {
-		for (uint8_t p = 0; p < w->o.rails; p++) {
-			struct mrc_path_info pi;
+	sim_counts(w, &counts);
+	fprintf(out, "%.3f ms of virtual time, trace hash %016llx\n ", (double)w->now_ns / MRC_MS,
+		(unsigned long long)w->hash);
+#define X(name)          \
+	if (counts.name) \
+		fprintf(out, " " #name " %llu", (unsigned long long)counts.name);
+	SIM_COUNTS(X)
+#undef X
+	fprintf(out, "\n");
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct pair *pair = &w->pairs[p];
 
-			mrc_conn_path_info(w->hosts[h].conn, p, &pi);
-			fprintf(out,
-				"  host %u path %u: %-11s epoch %u, suspected %llu (%llu false), "
-				"resent %llu\n",
-				h, p, mrc_path_state_name(pi.state), pi.epoch,
-				(unsigned long long)pi.suspicions,
-				(unsigned long long)pi.suspicions_false,
-				(unsigned long long)pi.frames_resent);
-		}
-		for (uint32_t c = 0; c < w->o.channels; c++) {
-			const struct chan_end *ce = &w->chans[c].ends[h];
+			for (uint8_t r = 0; r < w->o.rails && pair->ends[side].conn; r++) {
+				struct mrc_path_info pi;
 
-			fprintf(out,
-				"  host %u channel %u: sent %llu answered %llu delivered "
-				"%llu%s%s%s\n",
-				h, c, (unsigned long long)ce->send_next,
-				(unsigned long long)ce->answered, (unsigned long long)ce->delivered,
-				ce->is_connected ? " connected" : "", ce->is_down ? " down" : "",
-				ce->is_freed ? " freed" : "");
+				mrc_conn_path_info(pair->ends[side].conn, r, &pi);
+				fprintf(out,
+					"  host %s to %s path %u: %-11s epoch %u, sent %llu KiB, "
+					"suspected %llu (%llu false), resent %llu\n",
+					w->hosts[pair->hosts[side]].name,
+					w->hosts[pair->hosts[1 - side]].name, r,
+					mrc_path_state_name(pi.state), pi.epoch,
+					(unsigned long long)pi.bytes_sent >> 10,
+					(unsigned long long)pi.suspicions,
+					(unsigned long long)pi.suspicions_false,
+					(unsigned long long)pi.frames_resent);
+			}
 		}
 	}
+	for (uint32_t c = 0; c < w->chan_count; c++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct chan_end *ce = &w->chans[c]->ends[side];
+
+			if (!ce->id || ce->is_freed || ce->is_gone)
+				continue;
+			fprintf(out,
+				"  channel %u at %s: sent %llu answered %llu delivered %llu "
+				"released %llu%s%s%s\n",
+				c, w->hosts[w->pairs[w->chans[c]->pair].hosts[side]].name,
+				(unsigned long long)ce->send_next, (unsigned long long)ce->answered,
+				(unsigned long long)ce->delivered, (unsigned long long)ce->released,
+				ce->is_up ? " up" : "", ce->is_down ? " down" : "",
+				ce->is_aborted ? " aborted" : "");
+		}
+	}
+}
+
+struct mrc_conn *sim_conn(struct sim_world *w, uint32_t host, uint32_t peer)
+{
+	struct pair *pair = &w->pairs[w->pair_of[host * w->o.hosts + peer]];
+
+	return pair->ends[pair->hosts[1] == host].conn;
+}
+
+uint64_t sim_conn_bytes(const struct sim_world *w, uint32_t host, uint32_t peer)
+{
+	const struct pair *pair = &w->pairs[w->pair_of[host * w->o.hosts + peer]];
+
+	return pair->ends[pair->hosts[1] == host].alloc_bytes;
+}
+
+void sim_path_watch(struct sim_world *w, sim_path_fn watch, void *context)
+{
+	w->path_watch = watch;
+	w->path_watch_context = context;
+}
+
+bool sim_is_clean(struct sim_world *w, char *why, size_t why_len)
+{
+	char text[160] = "";
+
+	if (w->ends_open)
+		snprintf(text, sizeof(text), "%u channel ends are not freed", w->ends_open);
+	for (uint32_t p = 0; p < w->pair_count && !text[0]; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct pair_end *pe = &w->pairs[p].ends[side];
+			const char *name = w->hosts[w->pairs[p].hosts[side]].name;
+
+			if (!pe->conn)
+				continue;
+			if (pe->holds_used)
+				snprintf(text, sizeof(text), "host %s: %u holds are not freed",
+					 name, pe->holds_used);
+			else if (pe->alloc_count - pe->space_count != pe->alloc_count_base)
+				snprintf(text, sizeof(text),
+					 "host %s: the engine keeps %llu allocations more than at "
+					 "start",
+					 name,
+					 (unsigned long long)(pe->alloc_count - pe->space_count -
+							      pe->alloc_count_base));
+		}
+	}
+	for (uint32_t h = 0; h < w->o.hosts && !text[0]; h++) {
+		for (uint32_t c = 0; c < w->o.clients; c++) {
+			if (w->hosts[h].clients[c]->grant_count)
+				snprintf(text, sizeof(text),
+					 "host %s: %u landing buffers are not freed",
+					 w->hosts[h].name, w->hosts[h].clients[c]->grant_count);
+		}
+	}
+	if (why)
+		snprintf(why, why_len, "%s", text);
+	return !text[0];
 }

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sim_check - the checkers: what must hold at every step, one section per invariant of DESIGN section 3
+ *
+ * They know what truly happened, from the wire and from the clients, and hold
+ * what the engines say and ask for against it.
+ */
+#include <stdlib.h>
+
+#include "sim_impl.h"
+
+#define AT_RING_LIMIT 32 /* in the body of STATE, CLOSE and RESET */
+#define AT_MSG_LIMIT  40
+#define AT_SERVICE    32 /* in that of OPEN */
+#define RANGES_PLENTY 1024
+#define HOLDS_PLENTY  64
+#define SHARE_LEAST   8 /* a healed path carries at least this fraction of its fair share */
+
+static const char *host_name(const struct sim_world *w, uint32_t pair, uint32_t side)
+{
+	return w->hosts[w->pairs[pair].hosts[side]].name;
+}
+
+static uint64_t body_u64(const uint8_t *body, uint32_t at)
+{
+	uint64_t v = 0;
+
+	for (uint32_t i = 8; i-- > 0;)
+		v = v << 8 | body[at + i];
+	return v;
+}
+
+/* Wire numbers are learnt from the OPENs that name the channel. */
+static struct chan *chan_by_wire(struct sim_world *w, uint32_t pair, const struct mrc_wire_hdr *hdr)
+{
+	const struct pair *pr = &w->pairs[pair];
+
+	for (uint32_t i = pr->chan_count; i-- > 0;) {
+		struct chan *c = w->chans[pr->chans[i]];
+
+		if (c->conn_epoch == hdr->conn_epoch && c->wire_id == hdr->channel)
+			return c; /* the newest: two daemons that both restart count from 1 again */
+	}
+	return NULL;
+}
+
+/* ---- 1: exactly once, in order; 8: the right bytes ---- */
+
+void sim_check_deliver(struct sim_world *w, struct chan *c, uint32_t side,
+		       const struct mrc_act_msg *am)
+{
+	struct chan_end *ce = &c->ends[side];
+	struct chan_end *from = &c->ends[1 - side];
+	const uint8_t *at;
+	struct msg *m;
+
+	if (ce->is_down || ce->is_aborted || ce->is_freed)
+		sim_fail(w, "once", "channel %u: a delivery after its end", c->index);
+	if (am->number >= from->send_next) {
+		sim_fail(w, "once", "channel %u message %llu was delivered and never sent",
+			 c->index, (unsigned long long)am->number);
+		return;
+	}
+	m = sim_msg(from, am->number);
+	if (m->is_delivered || m->is_gap)
+		sim_fail(w, "once", "channel %u message %llu was delivered %s", c->index,
+			 (unsigned long long)am->number, m->is_gap ? "after its gap" : "twice");
+	if (!c->is_unordered && am->number != ce->expected)
+		sim_fail(w, "order", "channel %u: message %llu was delivered, %llu was due",
+			 c->index, (unsigned long long)am->number,
+			 (unsigned long long)ce->expected);
+	if (am->len != m->len) {
+		sim_fail(w, "bytes", "channel %u message %llu has %llu bytes, sent were %llu",
+			 c->index, (unsigned long long)am->number, (unsigned long long)am->len,
+			 (unsigned long long)m->len);
+		return;
+	}
+	if (m->is_answered && m->outcome != MRC_OUT_OK && m->outcome != MRC_OUT_UNKNOWN &&
+	    m->outcome != MRC_OUT_CLOSED && m->outcome != MRC_OUT_PEER_DIED)
+		sim_fail(w, "once", "channel %u message %llu was delivered, its sender was told %d",
+			 c->index, (unsigned long long)am->number, m->outcome);
+	if (!am->is_eager) {
+		const struct grant *g = sim_client_grant(ce->client, c->index, side, am->number);
+
+		if (!g || g->addr != am->addr) {
+			sim_fail(w, "fence",
+				 "channel %u message %llu was delivered outside its buffer",
+				 c->index, (unsigned long long)am->number);
+			return;
+		}
+	} else if (am->addr + am->len > ce->ring_bytes) {
+		sim_fail(w, "fence", "channel %u message %llu was delivered outside the ring",
+			 c->index, (unsigned long long)am->number);
+		return;
+	}
+	sim_check_quiet(w, c, side, am->is_eager, am->addr, am->len, "delivered");
+	at = am->len ? sim_landing(ce, am->is_eager, am->addr) : NULL;
+	for (uint64_t i = 0; i < am->len; i++) {
+		if (at[i] == sim_byte_of(c->index, 1 - side, am->number, i))
+			continue;
+		sim_fail(w, "bytes", "channel %u message %llu: byte %llu of %llu is %02x", c->index,
+			 (unsigned long long)am->number, (unsigned long long)i,
+			 (unsigned long long)am->len, at[i]);
+		break;
+	}
+}
+
+/* ---- 2 and 4: no level before it is true, no false success ---- */
+
+bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side, int outcome)
+{
+	switch (outcome) {
+	case MRC_OUT_OK:
+		return true;
+	case MRC_OUT_UNKNOWN: /* a daemon restarted since it was opened */
+		return w->pairs[c->pair].restarts > c->restarts;
+	case MRC_OUT_PEER_DIED:
+		return c->is_dead[1 - side];
+	case MRC_OUT_CLOSED:
+		return c->is_closed_early;
+	default:
+		return c->refused && outcome == c->refused;
+	}
+}
+
+void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
+		    const struct mrc_act_msg *am)
+{
+	struct chan_end *ce = &c->ends[side];
+	unsigned long long number = am->number;
+	const struct msg *m;
+
+	if (am->number != am->cookie || am->cookie >= ce->send_next || ce->is_aborted ||
+	    ce->is_freed) {
+		sim_fail(w, "outcome", "channel %u message %llu: an answer nobody waits for",
+			 c->index, number);
+		return;
+	}
+	m = sim_msg(ce, am->cookie);
+	if (m->is_answered)
+		sim_fail(w, "outcome", "channel %u message %llu is answered twice", c->index,
+			 number);
+	if (m->reads_out)
+		sim_fail(w, "memory",
+			 "channel %u message %llu is answered, a rail may still read it", c->index,
+			 number);
+	if ((am->level >= MRC_LVL_PLACED && !m->is_delivered) ||
+	    (am->level >= MRC_LVL_VISIBLE && !m->is_visible) ||
+	    (am->level >= MRC_LVL_COMMITTED && !m->is_committed))
+		sim_fail(w, "level", "channel %u message %llu: level %d is claimed and not true",
+			 c->index, number, am->level);
+	if (am->outcome == MRC_OUT_OK) {
+		if (am->level < m->want)
+			sim_fail(w, "level",
+				 "channel %u message %llu: done with level %d, wanted %d", c->index,
+				 number, am->level, m->want);
+		for (uint64_t n = am->number;
+		     !c->is_unordered && n-- > c->ends[1 - side].unreleased;) {
+			const struct msg *before = sim_msg(ce, n);
+
+			if (!before->is_delivered && !before->is_gap)
+				sim_fail(w, "order",
+					 "channel %u message %llu is done before %llu came",
+					 c->index, number, (unsigned long long)n);
+		}
+	} else if (am->outcome == MRC_OUT_REJECTED) {
+		if (!m->is_rejected || m->code != am->code)
+			sim_fail(w, "outcome", "channel %u message %llu: a rejection nobody gave",
+				 c->index, number);
+	} else if (am->outcome == MRC_OUT_TIMED_OUT && m->is_cancelled) {
+		if (m->is_delivered)
+			sim_fail(w, "once", "channel %u message %llu is given up and was delivered",
+				 c->index, number);
+	} else if (!sim_check_outcome(w, c, side, am->outcome)) {
+		sim_fail(w, "outcome", "channel %u message %llu: outcome %d", c->index, number,
+			 am->outcome);
+	}
+}
+
+/* ---- 3: fence before release, one direct writer ---- */
+
+static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+/* A direct write that is under way lands as long as its end here is not fenced. */
+static bool can_land(const struct sim_world *w, const struct chan *c, const struct frame *f)
+{
+	const struct end *end = &w->pairs[c->pair].paths[f->path].ends[1 - f->side];
+
+	/* One not joined yet will be; a newer one has fenced it. */
+	return end->serial < f->serial || (end->serial == f->serial && end->is_up);
+}
+
+bool sim_check_quiet(struct sim_world *w, struct chan *c, uint32_t side, bool is_ring,
+		     uint64_t offset, uint64_t len, const char *what)
+{
+	const struct chan_end *ce = &c->ends[side];
+
+	for (const struct frame *f = ce->direct; f; f = f->direct_next) {
+		bool is_eager = f->hdr.flags & MRC_WIRE_F_EAGER;
+		uint64_t at = is_eager ? f->hdr.addr % ce->ring_bytes + f->hdr.offset : f->start;
+
+		if (is_eager != is_ring || !can_land(w, c, f) ||
+		    !overlaps(at, f->hdr.body_len, offset, len))
+			continue;
+		sim_fail(w, "fence",
+			 "channel %u: bytes %llu to %llu are %s, and message %llu may still be "
+			 "written there by path epoch %u",
+			 c->index, (unsigned long long)offset, (unsigned long long)(offset + len),
+			 what, (unsigned long long)f->hdr.msg, f->path_epoch);
+		return false;
+	}
+	return true;
+}
+
+bool sim_check_write(struct sim_world *w, struct chan *c, uint32_t side, bool is_ring,
+		     uint64_t offset, uint64_t len, uint64_t number)
+{
+	struct chan_end *ce = &c->ends[side];
+	struct chan_end *from = &c->ends[1 - side];
+	const struct grant *g;
+
+	if (ce->is_gone)
+		return false;
+	if (ce->is_freed || !ce->client) {
+		sim_fail(w, "fence", "channel %u message %llu is written after CH_FREE", c->index,
+			 (unsigned long long)number);
+		return false;
+	}
+	if (sim_msg(from, number)->is_delivered) {
+		sim_fail(w, "fence", "channel %u message %llu is written after its delivery",
+			 c->index, (unsigned long long)number);
+		return false;
+	}
+	if (!is_ring) {
+		g = sim_client_grant(ce->client, c->index, side, number);
+		if (g && offset >= g->addr && offset + len <= g->addr + g->len)
+			return true;
+		sim_fail(w, "fence", "channel %u message %llu is written outside its buffer",
+			 c->index, (unsigned long long)number);
+		return false;
+	}
+	if (offset + len > ce->ring_bytes) {
+		sim_fail(w, "fence", "channel %u message %llu is written outside the ring",
+			 c->index, (unsigned long long)number);
+		return false;
+	}
+	for (uint64_t n = ce->unreleased; n < ce->delivered_end; n++) {
+		const struct msg *held = sim_msg(from, n);
+
+		if (!held->is_delivered || held->is_released || !held->is_eager ||
+		    !overlaps(held->landing, held->len, offset, len))
+			continue;
+		sim_fail(w, "fence",
+			 "channel %u message %llu is written over message %llu, which its client "
+			 "holds",
+			 c->index, (unsigned long long)number, (unsigned long long)n);
+		return false;
+	}
+	return true;
+}
+
+/* The sender's end of this path epoch can write no more. */
+static bool is_given_up(const struct sim_world *w, uint32_t pair, uint32_t side,
+			const struct span *span)
+{
+	for (uint32_t r = 0; r < w->o.rails; r++) {
+		const struct end *end = &w->pairs[pair].paths[r].ends[side];
+
+		if (end->serial == span->serial)
+			return !end->is_up || end->out.is_dead;
+	}
+	return true; /* a newer epoch is there */
+}
+
+static void span_add(struct msg *m, const struct mrc_act_post *post, uint64_t serial)
+{
+	const struct mrc_wire_hdr *hdr = &post->hdr;
+	struct span *last = m->span_count ? &m->spans[m->span_count - 1] : NULL;
+
+	if (last && last->serial == serial && last->end == hdr->offset) {
+		last->end += hdr->body_len;
+		return;
+	}
+	sim_grow(&m->spans, &m->span_cap, m->span_count + 1, sizeof(*m->spans));
+	m->spans[m->span_count++] = (struct span){
+		.start = hdr->offset,
+		.end = hdr->offset + hdr->body_len,
+		.path_id = hdr->writer_path,
+		.path_epoch = hdr->writer_epoch,
+		.serial = serial,
+	};
+}
+
+static void check_writers(struct sim_world *w, uint32_t pair, uint32_t side, struct chan *c,
+			  struct msg *m, const struct mrc_act_post *post)
+{
+	const struct mrc_wire_hdr *hdr = &post->hdr;
+	unsigned long long number = hdr->msg;
+	const struct chan_end *to = &c->ends[1 - side];
+
+	for (uint32_t i = 0; i < m->span_count; i++) {
+		const struct span *span = &m->spans[i];
+
+		if (!overlaps(span->start, span->end - span->start, hdr->offset, hdr->body_len))
+			continue;
+		if (hdr->flags & MRC_WIRE_F_DIRECT) {
+			sim_fail(w, "writer",
+				 "channel %u message %llu: a second direct writer of "
+				 "bytes at %llu",
+				 c->index, number, (unsigned long long)hdr->offset);
+			return;
+		}
+		if (hdr->flags & MRC_WIRE_F_COPY) {
+			if (span->path_id != hdr->writer_path ||
+			    span->path_epoch != hdr->writer_epoch)
+				sim_fail(w, "writer",
+					 "channel %u message %llu: a copy names writer %u/%u, it "
+					 "was %u/%u",
+					 c->index, number, hdr->writer_path, hdr->writer_epoch,
+					 span->path_id, span->path_epoch);
+			if (!is_given_up(w, pair, side, span))
+				sim_fail(w, "writer",
+					 "channel %u message %llu: a copy, and writer %u/%u is not "
+					 "given up",
+					 c->index, number, span->path_id, span->path_epoch);
+			continue;
+		}
+		/* Asked for again: then the first copy has landed, or never can. */
+		for (const struct frame *f = to->direct; f; f = f->direct_next) {
+			if (f->hdr.msg == hdr->msg && can_land(w, c, f) &&
+			    overlaps(f->hdr.offset, f->hdr.body_len, hdr->offset, hdr->body_len))
+				sim_fail(w, "writer",
+					 "channel %u message %llu: a copy that names no writer, "
+					 "and %u/%u "
+					 "may still write",
+					 c->index, number, span->path_id, span->path_epoch);
+		}
+	}
+	if (hdr->flags & MRC_WIRE_F_DIRECT)
+		span_add(m, post, w->pairs[pair].paths[post->index].ends[side].serial);
+}
+
+/* Ring positions below a limit less the ring are given out again: nothing may still write there. */
+static void check_reuse(struct sim_world *w, const struct chan *c, uint32_t side, uint64_t limit)
+{
+	const struct chan_end *ce = &c->ends[side];
+
+	for (const struct frame *f = ce->direct; f; f = f->direct_next) {
+		if (f->hdr.flags & MRC_WIRE_F_EAGER && can_land(w, c, f) &&
+		    f->start + ce->ring_bytes < limit)
+			sim_fail(w, "fence",
+				 "channel %u: credit to %llu gives out what message %llu may still "
+				 "be "
+				 "written to by path epoch %u",
+				 c->index, (unsigned long long)limit,
+				 (unsigned long long)f->hdr.msg, f->path_epoch);
+	}
+}
+
+/* ---- 6: bounds, and credit ---- */
+
+void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t to,
+		     const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	struct pair_end *pe = &w->pairs[pair].ends[to];
+	struct chan *c;
+	struct chan_end *ce;
+
+	w->counts.wants += hdr->type == MRC_WIRE_WANT;
+	if (hdr->type >= MRC_WIRE_OPEN && hdr->type <= MRC_WIRE_VOID) {
+		if (pe->ctl_epoch != hdr->conn_epoch) {
+			pe->ctl_epoch = hdr->conn_epoch;
+			pe->ctl_next = 0;
+		}
+		w->counts.ctl_doubled += hdr->msg < pe->ctl_next;
+		pe->ctl_next = MRC_MAX(pe->ctl_next, hdr->msg + 1);
+	}
+	if (hdr->type != MRC_WIRE_OPEN && hdr->type != MRC_WIRE_ACCEPT &&
+	    hdr->type != MRC_WIRE_STATE && hdr->type != MRC_WIRE_CLOSE &&
+	    hdr->type != MRC_WIRE_RESET)
+		return;
+	c = chan_by_wire(w, pair, hdr);
+	if (!c)
+		return;
+	ce = &c->ends[1 - to];
+	if (hdr->type == MRC_WIRE_OPEN || hdr->type == MRC_WIRE_ACCEPT) {
+		ce->ring_limit_heard = MRC_MAX(ce->ring_limit_heard, ce->ring_bytes);
+		ce->msg_limit_heard = MRC_MAX(ce->msg_limit_heard, ce->window);
+	} else {
+		ce->ring_limit_heard = MRC_MAX(ce->ring_limit_heard, body_u64(body, AT_RING_LIMIT));
+		ce->msg_limit_heard = MRC_MAX(ce->msg_limit_heard, body_u64(body, AT_MSG_LIMIT));
+	}
+}
+
+static void check_open(struct sim_world *w, uint32_t pair, const struct mrc_act_post *post)
+{
+	struct chan *old = chan_by_wire(w, pair, &post->hdr);
+	const char *service = (const char *)post->body + AT_SERVICE;
+	unsigned index;
+
+	if (sscanf(service, "s%u.", &index) != 1 || index >= w->chan_count) {
+		sim_fail(w, "wire", "OPEN for service '%.16s'", service);
+		return;
+	}
+	/* A conn epoch that never came up at the other end may be begun again by its next run. */
+	if (old && old->index != index &&
+	    old->wire_boots[0] == w->hosts[w->pairs[pair].hosts[0]].boot &&
+	    old->wire_boots[1] == w->hosts[w->pairs[pair].hosts[1]].boot)
+		sim_fail(w, "once", "channel number %u is used twice in conn epoch %u: %u and %u",
+			 post->hdr.channel, post->hdr.conn_epoch, old->index, index);
+	w->chans[index]->wire_id = post->hdr.channel;
+	w->chans[index]->conn_epoch = post->hdr.conn_epoch;
+	for (uint32_t side = 0; side < 2; side++)
+		w->chans[index]->wire_boots[side] = w->hosts[w->pairs[pair].hosts[side]].boot;
+}
+
+/* A direct write goes where the receiver's device put the receiving client's memory, and with its key. */
+static void check_key(struct sim_world *w, const struct chan *c, uint32_t to,
+		      const struct mrc_act_post *post)
+{
+	const struct chan_end *ce = &c->ends[to];
+	const struct mrc_wire_hdr *hdr = &post->hdr;
+	uint64_t addr = hdr->flags & MRC_WIRE_F_EAGER
+				? sim_ring_addr(c) + hdr->addr % ce->ring_bytes
+				: hdr->addr;
+
+	if (!ce->client)
+		return; /* it was freed with its daemon */
+	if (!(ce->client->keys_given >> post->index & 1) ||
+	    post->rkey != sim_rkey(ce->client, post->index) ||
+	    post->remote_addr != sim_key_base(ce->client, post->index) + addr + hdr->offset)
+		sim_fail(w, "key",
+			 "channel %u message %llu: written at %llx with key %x on path %u",
+			 c->index, (unsigned long long)hdr->msg,
+			 (unsigned long long)post->remote_addr, post->rkey, post->index);
+}
+
+static void check_frag(struct sim_world *w, uint32_t pair, uint32_t side,
+		       const struct mrc_act_post *post)
+{
+	const struct mrc_wire_hdr *hdr = &post->hdr;
+	struct chan *c = sim_channel_of(w, post->channel_cookie);
+	struct chan_end *ce = &c->ends[side];
+	struct chan_end *to = &c->ends[1 - side];
+	struct msg *m = sim_msg(ce, hdr->msg);
+	unsigned long long number = hdr->msg;
+
+	if (hdr->msg >= ce->send_next || m->is_answered || hdr->msg_len != m->len ||
+	    hdr->offset + hdr->body_len > m->len || post->payload_addr != m->addr + hdr->offset) {
+		/* It is sent just now, inside the call, when the number is the next one. */
+		if (hdr->msg != ce->send_next)
+			sim_fail(w, "memory",
+				 "channel %u message %llu: a fragment of what is not its", c->index,
+				 number);
+	}
+	if (hdr->msg >= to->msg_limit_heard)
+		sim_fail(w, "credit", "channel %u message %llu is sent, the limit is %llu",
+			 c->index, number, (unsigned long long)to->msg_limit_heard);
+	if (hdr->flags & MRC_WIRE_F_EAGER && hdr->addr + hdr->msg_len > to->ring_limit_heard)
+		sim_fail(w, "credit",
+			 "channel %u message %llu: ring position %llu, the limit is %llu", c->index,
+			 number, (unsigned long long)(hdr->addr + hdr->msg_len),
+			 (unsigned long long)to->ring_limit_heard);
+	if (hdr->flags & MRC_WIRE_F_DIRECT)
+		check_key(w, c, 1 - side, post);
+	if (hdr->body_len)
+		check_writers(w, pair, side, c, m, post);
+}
+
+void sim_check_post(struct sim_world *w, uint32_t pair, uint32_t side,
+		    const struct mrc_act_post *post)
+{
+	const struct end *end = &w->pairs[pair].paths[post->index].ends[side];
+	struct mrc_path_info info;
+	struct chan *c;
+
+	if (end->out.frame_count >= w->o.records)
+		sim_fail(w, "bounds", "host %s path %u: more than %llu frames under way",
+			 host_name(w, pair, side), post->index, (unsigned long long)w->o.records);
+	if (end->share) {
+		mrc_conn_path_info(w->pairs[pair].ends[side].conn, post->index, &info);
+		if (info.frames_in_flight > end->share)
+			sim_fail(
+				w, "credit",
+				"host %s path %u: %u frames unacknowledged, the peer's share is %u",
+				host_name(w, pair, side), post->index, info.frames_in_flight,
+				end->share);
+	}
+	if (post->hdr.body_len > MRC_MAX(w->o.frag_bytes, MRC_WIRE_CTL_BYTES_MAX))
+		sim_fail(w, "bounds", "host %s: a frame of %u bytes", host_name(w, pair, side),
+			 post->hdr.body_len);
+	switch (post->hdr.type) {
+	case MRC_WIRE_FRAG:
+		check_frag(w, pair, side, post);
+		break;
+	case MRC_WIRE_OPEN:
+		check_open(w, pair, post);
+		break;
+	case MRC_WIRE_STATE:
+	case MRC_WIRE_CLOSE:
+	case MRC_WIRE_RESET:
+		c = chan_by_wire(w, pair, &post->hdr);
+		if (c && c->ends[side].client)
+			check_reuse(w, c, side, body_u64(post->body, AT_RING_LIMIT));
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- 5 and 7: a path is given up for what befell it, and never for congestion ---- */
+
+void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
+		    const struct mrc_act_path *ap)
+{
+	const uint32_t *hosts = w->pairs[pair].hosts;
+	/*
+	 * Ports that several conns share can be congested by them: then suspicions
+	 * may be false. So they may for a burst that fills all windows.
+	 */
+	bool is_shared = (w->o.hosts > 2 || w->is_proving) &&
+			 (ap->reason == MRC_REASON_SILENT || ap->reason == MRC_REASON_PEER_FENCE ||
+			  ap->reason == MRC_REASON_PROBE);
+	/* With next to no room to remember things by, frames are refused and their paths with them. */
+	bool is_tight = (w->o.ranges < RANGES_PLENTY || w->o.holds < HOLDS_PLENTY) &&
+			(ap->reason == MRC_REASON_ERROR || ap->reason == MRC_REASON_PEER_FENCE);
+	bool is_troubled = is_shared || is_tight;
+
+	if (ap->state != MRC_PATH_ASSUMED_BAD)
+		return;
+	for (uint32_t s = 0; s < 2; s++) {
+		is_troubled = is_troubled || w->hosts[hosts[s]].trouble_until_ns > w->now_ns ||
+			      sim_port(w, hosts[s], ap->index)->trouble_until_ns > w->now_ns;
+	}
+	if (!is_troubled)
+		sim_fail(w, "blame",
+			 "host %s path %u to %s is given up (%s), and nothing befell it",
+			 host_name(w, pair, side), ap->index, host_name(w, pair, 1 - side),
+			 mrc_path_reason_name(ap->reason));
+}
+
+/* ---- 9: healed paths carry their share ---- */
+
+void sim_check_share(struct sim_world *w)
+{
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct pair_end *pe = &w->pairs[p].ends[side];
+			uint64_t bytes[MRC_PATHS_MAX];
+			uint64_t total = 0;
+			double weights = 0;
+
+			for (uint8_t r = 0; r < w->o.rails; r++) {
+				struct mrc_path_info info;
+
+				mrc_conn_path_info(pe->conn, r, &info);
+				bytes[r] = info.bytes_sent - pe->good_bytes[r];
+				total += bytes[r];
+				weights += w->o.unequal ? 1.0 / (r + 1) : 1.0;
+			}
+			for (uint8_t r = 0; r < w->o.rails; r++) {
+				double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
+
+				if ((double)bytes[r] * SHARE_LEAST < (double)total * weight)
+					sim_fail(w, "share",
+						 "host %s path %u to %s is healed and carries %llu "
+						 "KiB "
+						 "of %llu",
+						 host_name(w, p, side), r,
+						 host_name(w, p, 1 - side),
+						 (unsigned long long)bytes[r] >> 10,
+						 (unsigned long long)total >> 10);
+			}
+		}
+	}
+}
+
+/* ---- 10: what the dead leave behind is freed ---- */
+
+void sim_check_clean(struct sim_world *w)
+{
+	char why[160];
+
+	if (!sim_is_clean(w, why, sizeof(why)))
+		sim_fail(w, "memory", "%s", why);
+}
