@@ -15,7 +15,7 @@ static void client_step(struct eng *e)
 		0,    1,    200,   ENG_EAGER_MAX,     ENG_EAGER_MAX + 1,
 		2048, 9000, 30000, ENG_MSG_BYTES_MAX, ENG_MSG_BYTES_MAX + 1};
 	struct eng_channel *ch = eng_channel_pick(e);
-	uint32_t what = fuzz_below(&e->in, 16);
+	uint32_t what = fuzz_below(&e->in, 17);
 	struct mrc_event_in ev = {0};
 	struct eng_arrival *a;
 
@@ -59,6 +59,13 @@ static void client_step(struct eng *e)
 	case 9:
 		eng_landing_answer(e, ch);
 		return;
+	case 16:
+		ev.kind = MRC_EV_CANCEL;
+		ev.msg.channel = ch->id;
+		ev.msg.number = FUZZ_NEAR(&e->in, 0, ch->sends - 1, ch->sends - 2, ch->answered);
+		ev.msg.outcome = MRC_OUT_TIMED_OUT;
+		eng_handle(e, &ev);
+		return;
 	default:
 		break;
 	}
@@ -87,7 +94,7 @@ static void rail_step(struct eng *e)
 	uint8_t path = (uint8_t)fuzz_below(&e->in, e->path_count);
 	struct mrc_event_in ev = {.path = {.index = path, .path_epoch = e->link_epoch[path]}};
 
-	switch (fuzz_below(&e->in, 12)) {
+	switch (fuzz_below(&e->in, 14)) {
 	case 0:
 		eng_link_down(e, path, fuzz_flip(&e->in) ? MRC_REASON_ERROR : MRC_REASON_CLOSED);
 		return;
@@ -124,6 +131,14 @@ static void rail_step(struct eng *e)
 		e->sent[path] += 1 + fuzz_u8(&e->in) % (e->posted[path] - e->sent[path]);
 		ev.kind = MRC_EV_SENT;
 		ev.path.count = e->sent[path];
+		break;
+	case 12:
+		ev = (struct mrc_event_in){.kind = MRC_EV_KEY,
+					   .key = {.flow = 1 + fuzz_below(&e->in, 3),
+						   .index = path,
+						   .is_valid = fuzz_flip(&e->in),
+						   .rkey = 5,
+						   .base = 1ULL << 40}};
 		break;
 	case 9:
 		if (e->is_connect_due[path] || !mrc_conn_is_initiator(e->conn))

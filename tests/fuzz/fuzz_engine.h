@@ -15,6 +15,7 @@
  *	- each number is delivered or skipped at most once, in order on an ordered channel;
  *	- each SEND is answered once, and before CH_DOWN; each hold is freed once;
  *	- when it is answered no rail reads its memory any more;
+ *	- a direct write goes where the peer said on that path epoch that it may;
  *	- nothing is allocated but where channels begin; all is given back in the end;
  *	- actions come to an end, and no timer stays in the past.
  *
@@ -38,6 +39,8 @@
 #define ENG_BOOT          7U
 #define ENG_STEPS_MAX     600U
 #define ENG_MSG_BYTES_MAX (64U * 1024U)
+#define ENG_SPACES        3U  /* landing memories of the peer's clients */
+#define ENG_SHARE         16U /* of receive entries, of both ends */
 #define ENG_EAGER_MAX     1024U
 #define ENG_SEND_SHIFT    20U /* a message lies in the send arena at its cookie, so far up */
 
@@ -93,6 +96,8 @@ struct eng {
 	struct eng_posted queue[MRC_PATHS_MAX][ENG_FRAMES_MAX]; /* by position */
 	bool is_linked[MRC_PATHS_MAX]; /* there is a transport of link_epoch */
 	uint32_t link_epoch[MRC_PATHS_MAX];
+	bool keys[MRC_PATHS_MAX][ENG_SPACES]; /* ever said valid on this path epoch: 100 + space */
+	bool is_key_bent[MRC_PATHS_MAX];      /* or something like it */
 	bool is_fence_due[MRC_PATHS_MAX];
 	uint32_t fence_epoch[MRC_PATHS_MAX];
 	bool is_connect_due[MRC_PATHS_MAX];
@@ -138,6 +143,8 @@ void eng_peer_ack_all(struct eng *e, uint8_t path);
 void eng_peer_frame(struct eng *e);
 /* A channel opened to us. */
 void eng_peer_open(struct eng *e, uint8_t path, bool is_unordered);
+/* KEYS for one of its spaces. */
+void eng_peer_keys(struct eng *e, uint8_t path, uint32_t space, bool is_valid);
 /* ACCEPT of the channel we opened. */
 void eng_peer_accept(struct eng *e, uint8_t path, struct eng_channel *ch);
 

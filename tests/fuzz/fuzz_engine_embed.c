@@ -4,7 +4,7 @@
 
 #include "fuzz_engine.h"
 
-#define ALLOCS_LIVE_MAX 4096
+#define ALLOCS_LIVE_MAX 256
 #define ACTIONS_MAX     20000U
 
 static void *eng_alloc(void *context, size_t bytes)
@@ -105,11 +105,20 @@ struct eng_channel *eng_channel_pick(struct eng *e)
 	return count ? &e->channels[fuzz_below(&e->in, count)] : NULL;
 }
 
+/* Channels and what they land in are set up by these, and bounded; nothing else takes memory. */
+static bool begins_something(const struct mrc_event_in *ev)
+{
+	if (ev->kind == MRC_EV_ARRIVED)
+		return ev->arrived.hdr->type == MRC_WIRE_OPEN ||
+		       ev->arrived.hdr->type == MRC_WIRE_ACCEPT ||
+		       ev->arrived.hdr->type == MRC_WIRE_KEYS;
+	return ev->kind == MRC_EV_CH_OPEN || ev->kind == MRC_EV_CH_ACCEPT;
+}
+
 int eng_handle(struct eng *e, const struct mrc_event_in *ev)
 {
 	uint64_t allocs = e->allocs;
-	bool may_allocate = ev->kind == MRC_EV_CH_OPEN || ev->kind == MRC_EV_CH_ACCEPT ||
-			    (ev->kind == MRC_EV_ARRIVED && ev->arrived.hdr->type == MRC_WIRE_OPEN);
+	bool may_allocate = begins_something(ev);
 	int r = mrc_conn_handle(e->conn, ev, e->now_ns);
 
 	FUZZ_CHECK(may_allocate || e->allocs == allocs);
@@ -206,6 +215,12 @@ static void on_post(struct eng *e, const struct mrc_act_post *post)
 	}
 	if (!e->is_linked[i] || e->link_epoch[i] != post->path_epoch)
 		return;
+	if (hdr.flags & MRC_WIRE_F_DIRECT && !e->is_key_bent[i]) {
+		uint64_t space = post->rkey - 101;
+
+		FUZZ_CHECK(space < ENG_SPACES && e->keys[i][space]);
+		FUZZ_CHECK(post->remote_addr >= (space + 1) << 32);
+	}
 	FUZZ_CHECK(e->posted[i] - e->sent[i] < ENG_FRAMES_MAX);
 	e->queue[i][e->posted[i]++ % ENG_FRAMES_MAX] = reads;
 	if (e->is_auto_sent) {
@@ -267,6 +282,7 @@ void eng_accept(struct eng *e, struct eng_channel *ch)
 				  .channel = {.id = ch->id,
 					      .flow = 2,
 					      .cookie = eng_cookie(e, ch),
+					      .ring_addr = 4096 * eng_cookie(e, ch),
 					      .ring_bytes = e->ring_bytes,
 					      .msg_bytes_max = ENG_MSG_BYTES_MAX,
 					      .window = e->window}};
@@ -295,6 +311,7 @@ void eng_open(struct eng *e, bool is_unordered)
 	if (ch == NULL)
 		return;
 	ev.channel.cookie = eng_cookie(e, ch);
+	ev.channel.ring_addr = 4096 * ev.channel.cookie;
 	if (eng_handle(e, &ev) != 0)
 		return;
 	FUZZ_CHECK(id != 0 && channel_by_id(e, id) == NULL);

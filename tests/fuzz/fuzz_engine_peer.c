@@ -19,6 +19,8 @@ static uint32_t wire_id(const struct eng *e, const struct eng_channel *ch)
 	return inside ? inside->wire_id : 77;
 }
 
+static void path_opens(struct eng *e, uint8_t path);
+
 /* ---- handshake ---- */
 
 void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
@@ -68,11 +70,15 @@ void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
 	ev.path.path_id = path;
 	ev.path.peer_boot_id = peer.boot_id;
 	ev.path.is_direct_capable = e->direct_mask >> path & 1;
+	ev.path.receive_share = ev.path.is_direct_capable ? ENG_SHARE : 0;
 	e->posted[path] = e->sent[path] = 0;
 	e->is_linked[path] = true;
 	e->link_epoch[path] = auth.path_epoch;
+	memset(e->keys[path], 0, sizeof(e->keys[path]));
 	if (eng_handle(e, &ev) != 0)
 		e->is_linked[path] = false;
+	else if (!is_bent)
+		path_opens(e, path);
 }
 
 /* ---- right frames ---- */
@@ -111,6 +117,8 @@ static void put_half(struct eng *e, struct draft *d)
 	mrc_put_u64(&d->c, 8192);
 	mrc_put_u64(&d->c, ENG_MSG_BYTES_MAX);
 	mrc_put_u32(&d->c, e->window);
+	mrc_put_u32(&d->c, 1 + fuzz_below(&e->in, ENG_SPACES));
+	mrc_put_u64(&d->c, 65536);
 }
 
 static void put_drain(struct eng *e, struct draft *d)
@@ -169,6 +177,33 @@ void eng_peer_path_good(struct eng *e, uint8_t path)
 	eng_pump(e);
 }
 
+/* What the peer's rail is, first of all; and how its landing memory is written, where it may be. */
+static void path_opens(struct eng *e, uint8_t path)
+{
+	bool is_direct = e->direct_mask >> path & 1;
+	struct draft d;
+
+	draft_begin(e, path, MRC_WIRE_PATH_OPEN, &d);
+	d.hdr.arg = is_direct ? 1 | (uint64_t)ENG_SHARE << 32 : 0;
+	say(e, path, &d);
+	for (uint32_t space = 1; is_direct && space <= ENG_SPACES; space++)
+		eng_peer_keys(e, path, space, true);
+}
+
+void eng_peer_keys(struct eng *e, uint8_t path, uint32_t space, bool is_valid)
+{
+	struct draft d;
+
+	draft_begin(e, path, MRC_WIRE_KEYS, &d);
+	d.hdr.msg = space;
+	d.hdr.addr = (uint64_t)space << 32;
+	d.hdr.arg = (100 + space) | (uint64_t)is_valid << 32;
+	if (e->is_linked[path])
+		e->keys[path][space - 1] =
+			true; /* and it may go on by it until it has heard otherwise */
+	say(e, path, &d);
+}
+
 static void draft_open(struct eng *e, bool is_unordered, struct draft *d)
 {
 	char service[MRC_NAME_MAX + 1] = "svc";
@@ -206,8 +241,7 @@ void eng_peer_accept(struct eng *e, uint8_t path, struct eng_channel *ch)
 /* ---- messages of the peer's ---- */
 
 /* A message not yet begun: small into the ring, or a question. */
-static void draft_begins(struct eng *e, struct eng_channel *ch, const struct mrc_channel *inside,
-			 struct draft *d)
+static void draft_begins(struct eng *e, struct eng_channel *ch, struct draft *d)
 {
 	static const uint64_t lens[] = {0,    1,   64,   300, ENG_EAGER_MAX, 2048,
 					4096, 100, 5000, 128, 20000,         ENG_MSG_BYTES_MAX};
@@ -227,7 +261,6 @@ static void draft_begins(struct eng *e, struct eng_channel *ch, const struct mrc
 	d->hdr.body_len = (uint32_t)len;
 	if (len > 1 && fuzz_flip(&e->in))
 		d->hdr.body_len = (uint32_t)len / 2; /* the rest comes later */
-	(void)inside;
 }
 
 /* More of one that is known and not whole; false: there is none. */
@@ -270,7 +303,7 @@ static void draft_frag(struct eng *e, uint8_t path, struct eng_channel *ch, stru
 	if (fuzz_flip(&e->in))
 		d->hdr.arg = inside->final_next;
 	if (d->hdr.type == MRC_WIRE_RTS || fuzz_flip(&e->in) || !draft_continues(e, inside, d))
-		draft_begins(e, ch, inside, d);
+		draft_begins(e, ch, d);
 	if (d->hdr.type != MRC_WIRE_FRAG)
 		return;
 	how = fuzz_u8(&e->in);
@@ -349,6 +382,34 @@ static void draft_fact(struct eng *e, struct eng_channel *ch, struct draft *d)
 	}
 }
 
+/* One that is known, or the next, which then has a place in the ring or had none. */
+static void draft_void(struct eng *e, struct eng_channel *ch, struct mrc_channel *inside,
+		       struct draft *d)
+{
+	const struct mrc_msg_in *msg;
+
+	if (!inside || !inside->in_window)
+		return;
+	d->hdr.arg = MRC_MIN(inside->final_next, inside->peer_settled_stated);
+	if (fuzz_flip(&e->in)) {
+		struct draft other = {.hdr = {.type = MRC_WIRE_FRAG}};
+
+		draft_begins(e, ch, &other);
+		d->hdr.offset = other.hdr.msg;
+		if (other.hdr.type == MRC_WIRE_FRAG && other.hdr.msg_len) {
+			d->hdr.msg_len = other.hdr.msg_len;
+			d->hdr.addr = other.hdr.addr;
+		}
+		return;
+	}
+	d->hdr.offset = inside->peer_settled + fuzz_below(&e->in, inside->in_window);
+	msg = mrc_channel_in(inside, d->hdr.offset);
+	if (msg->is_known && msg->is_eager && msg->len) {
+		d->hdr.msg_len = msg->len;
+		d->hdr.addr = msg->addr;
+	}
+}
+
 static void draft_ctl(struct eng *e, struct eng_channel *ch, struct draft *d)
 {
 	struct mrc_channel *inside = ch ? mrc_conn_channel(e->conn, ch->id) : NULL;
@@ -374,9 +435,7 @@ static void draft_ctl(struct eng *e, struct eng_channel *ch, struct draft *d)
 		put_drain(e, d);
 		break;
 	default: /* VOID */
-		if (inside && inside->in_window)
-			d->hdr.offset =
-				inside->peer_settled + fuzz_below(&e->in, inside->in_window);
+		draft_void(e, ch, inside, d);
 		put_drain(e, d);
 		break;
 	}
@@ -525,12 +584,14 @@ void eng_peer_frame(struct eng *e)
 		draft_path(e, &d);
 		break;
 	case MRC_WIRE_KEYS:
+		d.hdr.msg = 1 + fuzz_below(&e->in, ENG_SPACES);
+		d.hdr.addr = d.hdr.msg << 32;
+		d.hdr.arg = (100 + d.hdr.msg) | (uint64_t)fuzz_flip(&e->in) << 32;
+		if (e->is_linked[path])
+			e->keys[path][d.hdr.msg - 1] = true;
+		break;
 	case MRC_WIRE_PATH_OPEN:
-		d.hdr.msg = fuzz_below(&e->in, 4);
-		d.hdr.arg = fuzz_uint(&e->in, 4);
-		d.hdr.addr = fuzz_uint(&e->in, 2);
-		for (uint32_t n = fuzz_below(&e->in, 48); n; n--)
-			mrc_put_u8(&d.c, fuzz_u8(&e->in));
+		d.hdr.arg = fuzz_flip(&e->in) | (uint64_t)fuzz_below(&e->in, 32) << 32;
 		break;
 	default:
 		break;
@@ -540,5 +601,7 @@ void eng_peer_frame(struct eng *e)
 		bend(e, &d);
 	if (bends % 9 == 0)
 		bend(e, &d);
+	if (type == MRC_WIRE_KEYS)
+		e->is_key_bent[path] = e->is_key_bent[path] || bends % 3 == 0;
 	say(e, path, &d);
 }

@@ -225,8 +225,8 @@ static int wire_arrive(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, co
  */
 static void wire_frame(const uint8_t *data, size_t len)
 {
-	/* ring of 65536, messages of 1 MiB, window of 8 */
-	static const uint8_t half[20] = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 8};
+	/* ring of 65536, messages of 1 MiB, window of 8, space 1, its ring at its beginning */
+	static const uint8_t half[32] = {[2] = 1, [10] = 16, [16] = 8, [20] = 1};
 	struct mrc_wire_hdr accept = {.type = MRC_WIRE_ACCEPT,
 				      .conn_epoch = 1,
 				      .path_epoch = 1,
