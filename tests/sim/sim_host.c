@@ -155,7 +155,7 @@ static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 	case MRC_ACT_FENCE:
 		/* ERR at once: nothing more leaves. The confirmation takes its time on verbs. */
 		sim_wire_kill(w, &end->out);
-		sim_timer_add(w, w->now_ns + (p->is_verbs ? sim_draw(w, 500 * MRC_US) : 0),
+		sim_timer_add(w, w->now_ns + (p->is_verbs ? sim_draw(w, w->o.fence_ns) : 0),
 			      T_FENCED, pair, act->path.index, side, end->serial);
 		break;
 	case MRC_ACT_STRIP:
@@ -182,6 +182,7 @@ static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 				.from = act->path.state_old,
 				.to = act->path.state,
 				.reason = act->path.reason,
+				.moved = act->path.moved_count,
 			};
 
 			w->path_watch(w, &change, w->path_watch_context);
@@ -412,6 +413,7 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 
 		h->clients[c] = sim_client_new(w, host, c, old->arena_bytes);
 		h->clients[c]->is_stalled = old->is_stalled;
+		h->clients[c]->manner = old->manner;
 		old->is_dead = true;
 		sim_client_put(old);
 	}
