@@ -20,8 +20,9 @@ fail() {
 	exit 1
 }
 ok() { printf 'ok: %5s s  %s\n' "$(cut -d . -f 1 /proc/uptime)" "$*"; }
+# Three times the patience: this processor may be an emulated one on a busy machine.
 wait_for() { # DESCRIPTION SECONDS COMMAND...
-	local what=$1 end=$((SECONDS + $2))
+	local what=$1 end=$((SECONDS + $2 * 3))
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || fail "waited in vain for $what"
