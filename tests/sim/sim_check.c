@@ -513,33 +513,53 @@ void sim_check_post(struct sim_world *w, uint32_t pair, uint32_t side,
 
 /* ---- 5 and 7: a path is given up for what befell it, and never for congestion ---- */
 
+/* Has something befallen this rail between the two, or its hosts, now or lately? */
+static bool is_troubled(struct sim_world *w, uint32_t pair, uint32_t rail)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		uint32_t host = w->pairs[pair].hosts[side];
+
+		if (w->hosts[host].trouble_until_ns > w->now_ns ||
+		    sim_port(w, host, rail)->trouble_until_ns > w->now_ns)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * By time a path may be suspected wrongly while frames queue on the wire: when
+ * other conns use the same ports, when what another rail carried has moved to
+ * it, or when a burst fills all windows in both directions. Never because of
+ * what clients do or leave undone.
+ */
+static bool may_be_congested(struct sim_world *w, uint32_t pair, enum mrc_path_reason reason)
+{
+	if (reason != MRC_REASON_SILENT && reason != MRC_REASON_PEER_FENCE &&
+	    reason != MRC_REASON_PROBE)
+		return false;
+	for (uint32_t r = 0; r < w->o.rails; r++) {
+		if (is_troubled(w, pair, r))
+			return true;
+	}
+	return w->o.hosts > 2 || w->is_proving;
+}
+
+/* With next to no room to remember things by, frames are refused and their paths with them. */
+static bool is_tight(const struct sim_world *w, enum mrc_path_reason reason)
+{
+	return (w->o.ranges < RANGES_PLENTY || w->o.holds < HOLDS_PLENTY) &&
+	       (reason == MRC_REASON_ERROR || reason == MRC_REASON_PEER_FENCE);
+}
+
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_path *ap)
 {
-	const uint32_t *hosts = w->pairs[pair].hosts;
-	/*
-	 * Ports that several conns share can be congested by them: then suspicions
-	 * may be false. So they may for a burst that fills all windows.
-	 */
-	bool is_shared = (w->o.hosts > 2 || w->is_proving) &&
-			 (ap->reason == MRC_REASON_SILENT || ap->reason == MRC_REASON_PEER_FENCE ||
-			  ap->reason == MRC_REASON_PROBE);
-	/* With next to no room to remember things by, frames are refused and their paths with them. */
-	bool is_tight = (w->o.ranges < RANGES_PLENTY || w->o.holds < HOLDS_PLENTY) &&
-			(ap->reason == MRC_REASON_ERROR || ap->reason == MRC_REASON_PEER_FENCE);
-	bool is_troubled = is_shared || is_tight;
-
-	if (ap->state != MRC_PATH_ASSUMED_BAD)
+	if (ap->state != MRC_PATH_ASSUMED_BAD || is_troubled(w, pair, ap->index) ||
+	    may_be_congested(w, pair, ap->reason) || is_tight(w, ap->reason))
 		return;
-	for (uint32_t s = 0; s < 2; s++) {
-		is_troubled = is_troubled || w->hosts[hosts[s]].trouble_until_ns > w->now_ns ||
-			      sim_port(w, hosts[s], ap->index)->trouble_until_ns > w->now_ns;
-	}
-	if (!is_troubled)
-		sim_fail(w, "blame",
-			 "host %s path %u to %s is given up (%s), and nothing befell it",
-			 host_name(w, pair, side), ap->index, host_name(w, pair, 1 - side),
-			 mrc_path_reason_name(ap->reason));
+	sim_fail(w, "blame", "host %s path %u to %s is given up (%s), and nothing befell it",
+		 host_name(w, pair, side), ap->index, host_name(w, pair, 1 - side),
+		 mrc_path_reason_name(ap->reason));
 }
 
 /* ---- 9: healed paths carry their share ---- */

@@ -189,7 +189,7 @@ void sim_path_cut(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t si
 	struct end *end = &p->ends[side];
 	struct wire *in = &p->ends[1 - side].out;
 
-	sim_wire_kill(w, &end->out);
+	sim_wire_kill(w, pair, path, side);
 	if (!p->is_verbs)
 		sim_queue_drop(w, &end->out, true);
 	if (!end->is_up)

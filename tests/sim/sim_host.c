@@ -140,6 +140,14 @@ static void hold_free(struct sim_world *w, struct pair_end *pe, uint64_t id)
 	sim_fail(w, "bounds", "hold %llu is freed and not there", (unsigned long long)id);
 }
 
+/* ERR, the wait for the last entry, RESET: mostly quick. */
+static uint64_t fence_ns(struct sim_world *w, bool is_verbs)
+{
+	if (!is_verbs)
+		return 0;
+	return sim_draw(w, sim_draw(w, 8) ? 500 * MRC_US : 20 * MRC_MS);
+}
+
 static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 			const struct mrc_action *act)
 {
@@ -154,9 +162,9 @@ static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 		break;
 	case MRC_ACT_FENCE:
 		/* ERR at once: nothing more leaves. The confirmation takes its time on verbs. */
-		sim_wire_kill(w, &end->out);
-		sim_timer_add(w, w->now_ns + (p->is_verbs ? sim_draw(w, w->o.fence_ns) : 0),
-			      T_FENCED, pair, act->path.index, side, end->serial);
+		sim_wire_kill(w, pair, act->path.index, side);
+		sim_timer_add(w, w->now_ns + fence_ns(w, p->is_verbs), T_FENCED, pair,
+			      act->path.index, side, end->serial);
 		break;
 	case MRC_ACT_STRIP:
 		sim_wire_strip(w, &end->out);
@@ -182,7 +190,6 @@ static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 				.from = act->path.state_old,
 				.to = act->path.state,
 				.reason = act->path.reason,
-				.moved = act->path.moved_count,
 			};
 
 			w->path_watch(w, &change, w->path_watch_context);
@@ -413,7 +420,6 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 
 		h->clients[c] = sim_client_new(w, host, c, old->arena_bytes);
 		h->clients[c]->is_stalled = old->is_stalled;
-		h->clients[c]->manner = old->manner;
 		old->is_dead = true;
 		sim_client_put(old);
 	}

@@ -119,7 +119,6 @@ struct chan {
 	uint32_t pair;
 	struct pipe *pipe; /* NULL: a script's */
 	uint32_t opener;   /* side */
-	uint32_t to_client;
 	bool is_unordered;
 	bool is_early;        /* its opener sends before the answer */
 	uint32_t closer;      /* side that closes */
@@ -156,7 +155,6 @@ struct client {
 	uint32_t serial;     /* no two processes have the same; the engine's flow */
 	uint32_t keys_given; /* bit n: the device of rail n knows its landing memory */
 	bool is_dead, is_stalled;
-	enum sim_manner manner;
 	uint32_t refs; /* channel ends that use its memory, and its host */
 	uint8_t *arena;
 	uint64_t arena_bytes;
@@ -175,6 +173,7 @@ struct frame {
 	uint64_t payload_addr;
 	uint8_t *payload; /* as it left */
 	bool is_nop, is_zeroed, is_reading;
+	bool is_loose; /* its queue pair is dead, and it is beyond what holds others up */
 	uint64_t arrive_ns;
 	uint64_t serial;
 	uint32_t path_epoch;
@@ -357,7 +356,7 @@ void sim_queue_drop(struct sim_world *w, struct wire *wire, bool is_air);
 bool sim_is_blocked(const struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from);
 void sim_wire_kick(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
 void sim_wire_strip(struct sim_world *w, struct wire *wire);
-void sim_wire_kill(struct sim_world *w, struct wire *wire);
+void sim_wire_kill(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
 void sim_wire_refuse(struct sim_world *w, struct wire *wire, uint64_t serial);
 void sim_frame_out(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
 		   uint64_t serial);

@@ -5,6 +5,7 @@
 
 #include "sim_impl.h"
 
+#define LATE_NS  MRC_MS         /* what a dead queue pair sent arrives up to so late */
 #define RETRY_NS (200 * MRC_US) /* a transport tries again what does not get through */
 
 /* ---- frames ---- */
@@ -55,12 +56,23 @@ void sim_queue_drop(struct sim_world *w, struct wire *wire, bool is_air)
 }
 
 /* Its sender gives up: nothing more leaves or is read; what is on the way may still land. */
-void sim_wire_kill(struct sim_world *w, struct wire *wire)
+void sim_wire_kill(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
 {
+	struct wire *wire = &w->pairs[pair].paths[path].ends[side].out;
+	bool is_late = w->pairs[pair].paths[path].is_verbs && !wire->is_dead && sim_draw(w, 2);
+	uint64_t late_ns = is_late ? sim_draw(w, LATE_NS) : 0;
+
 	wire->is_dead = true;
 	sim_queue_drop(w, wire, false);
-	for (struct frame *f = wire->air_head; f; f = f->next)
+	for (struct frame *f = wire->air_head; f; f = f->next) {
 		frame_read(f);
+		if (!is_late)
+			continue;
+		/* A switch had queued it: it comes when nobody thinks of it any more, and by no silence kept. */
+		f->is_loose = true;
+		f->arrive_ns = MRC_MAX(f->arrive_ns, w->now_ns) + late_ns;
+		sim_timer_add(w, f->arrive_ns, T_ARRIVE, pair, path, side, 0);
+	}
 }
 
 /* Frames of this transport that are in the air find nobody. */
@@ -463,7 +475,8 @@ void sim_arrive(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from
 				p->attempt.serial == wire->air_head->serial &&
 				p->ends[1 - from].serial != p->attempt.serial;
 
-		if (is_early || sim_is_blocked(w, pair, path, from)) {
+		if (is_early ||
+		    (!wire->air_head->is_loose && sim_is_blocked(w, pair, path, from))) {
 			wire->was_blocked = true;
 			sim_timer_add(w, w->now_ns + (is_early ? MRC_US : RETRY_NS), T_ARRIVE, pair,
 				      path, from, 0);

@@ -107,8 +107,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.close_permille = DRAW(3) ? 0 : DRAW(600);
 	o.frag_bytes = DRAW(4) ? 4096 : 1024ULL << DRAW(4);
 	o.holds = DRAW(4) ? 64 : 1 + DRAW(8);
-	/* Few ranges are off: a conn that has not enough to remember gaps by fences its paths for ever. */
-	o.ranges = 4096;
+	o.ranges = DRAW(6) ? 4096 : 16 + DRAW(64);
 	o.share = DRAW(3) ? 64 : 8 + DRAW(24);
 	o.records = DRAW(4) ? 256 : 64;
 	o.channels_max = 2 * o.pipes + 4;
@@ -126,6 +125,23 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.carrier_missed_permille = DRAW(2) ? 125 : 0;
 	o.window_bytes_max = (64 * 1024ULL) << DRAW(3);
 	o.proof_bytes = 3 * o.window_bytes_max;
+	if (DRAW(4) == 0) {
+		/* A storm: queue pairs that die one after the other, full of writes. */
+		o.verbs = (1ULL << o.rails) - 1;
+		o.delay_ns = 16000ULL << DRAW(4);
+		o.len_max = 4096ULL << DRAW(5);
+		o.arena_bytes = o.len_max * (4 + DRAW(12));
+		o.think_ns = 1000ULL << DRAW(7);
+		o.messages *= 3;
+		o.key_ns = 0;
+		o.faults = 20 + DRAW(40);
+		o.fault_kinds = 1ULL << SIM_SILENCE | 1ULL << SIM_SILENCE_ONE_WAY |
+				1ULL << SIM_RESET | 1ULL << SIM_AMBIGUOUS | 1ULL << SIM_RTT_JUMP |
+				(o.fault_kinds & (1ULL << SIM_CLIENT_DEATH | 1ULL << SIM_PAUSE |
+						  1ULL << SIM_CORRUPT_BODY));
+		o.fault_gap_ns = (500 * MRC_US) << DRAW(3);
+		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
+	}
 #undef DRAW
 	*options_out = o;
 }

@@ -51,13 +51,16 @@ uint64_t sim_hash(const struct sim_world *world);
 void sim_report(const struct sim_world *world, FILE *out);
 
 /* What happened, to see that a run did what it was meant to. X(name) */
-#define SIM_COUNTS(X)                                                                      \
-	X(events)                                                                          \
-	X(frames)                                                                          \
-	X(messages) X(ghosts) X(copies) X(wants) X(duplicates) X(resent) X(suspicions)     \
-		X(suspicions_false) X(resets) X(restarts) X(deaths) X(rejected) X(refused) \
-			X(closed_early) X(unknown) X(cancels) X(gaps) X(handshakes)        \
-				X(handshakes_failed) X(ctl_doubled) X(faults)
+#define SIM_COUNTS(X)                                                                              \
+	X(events)                                                                                  \
+	X(frames)                                                                                  \
+	X(messages)                                                                                \
+	X(ghosts)                                                                                  \
+	X(copies)                                                                                  \
+	X(wants)                                                                                   \
+	X(duplicates) X(resent) X(suspicions) X(suspicions_false) X(resets) X(restarts) X(deaths)  \
+		X(rejected) X(refused) X(closed_early) X(unknown) X(cancels) X(gaps) X(handshakes) \
+			X(handshakes_failed) X(ctl_doubled) X(faults)
 struct sim_counts {
 #define X(name) uint64_t name;
 	SIM_COUNTS(X)
@@ -104,10 +107,6 @@ bool sim_cancel(struct sim_world *world, uint32_t channel, uint32_t host, uint64
 void sim_close(struct sim_world *world, uint32_t channel, uint32_t host);
 /* Takes, commits and releases nothing until told to go on. */
 void sim_client_stall(struct sim_world *world, uint32_t host, uint32_t client, bool is_stalled);
-/* What it does with each message; what it holds it goes on with when its manner changes. */
-enum sim_manner { SIM_AS_DRAWN, SIM_REJECTS, SIM_HOLDS };
-void sim_client_manner(struct sim_world *world, uint32_t host, uint32_t client,
-		       enum sim_manner manner);
 /* Its process dies; a new one is there at once, with none of its channels. */
 void sim_client_kill(struct sim_world *world, uint32_t host, uint32_t client);
 
@@ -171,7 +170,6 @@ struct sim_path_change {
 	uint32_t host, peer, rail;
 	enum mrc_path_state from, to;
 	enum mrc_path_reason reason;
-	uint32_t moved; /* to ASSUMED_BAD: fragments to be sent again */
 };
 typedef void (*sim_path_fn)(struct sim_world *world, const struct sim_path_change *change,
 			    void *context);
