@@ -99,6 +99,10 @@ struct lab_host {
 	bool fences;   /* FENCE -> FENCED */
 	uint64_t landing_next;
 	uint32_t window; /* of the channels it opens and accepts */
+	uint32_t share;  /* receive entries of each path; 0: no such bound */
+	uint64_t hold_next;
+	uint32_t holds; /* of a pair with direct paths: fragments in daemon memory now */
+	uint64_t ring_addr;
 	uint64_t ring_bytes;
 	uint64_t msg_bytes_max;
 	uint64_t posted[MRC_PATHS_MAX]; /* in this path epoch */
@@ -167,6 +171,7 @@ static inline int lab_open_at(struct lab_host *h, const char *service, bool is_u
 		.channel = {.flow = 1,
 			    .is_unordered = is_unordered,
 			    .cookie = 100 + h->index,
+			    .ring_addr = h->ring_addr,
 			    .ring_bytes = h->ring_bytes,
 			    .msg_bytes_max = h->msg_bytes_max,
 			    .window = h->window,
@@ -185,6 +190,7 @@ static inline int lab_accept(struct lab_host *h, uint32_t id)
 		.channel = {.id = id,
 			    .flow = 1,
 			    .cookie = 100 + h->index,
+			    .ring_addr = h->ring_addr,
 			    .ring_bytes = h->ring_bytes,
 			    .msg_bytes_max = h->msg_bytes_max,
 			    .window = h->window},
@@ -226,6 +232,32 @@ static inline int lab_msg(struct lab_host *h, enum mrc_event_kind kind, uint32_t
 	return lab_handle(h, &ev);
 }
 
+static inline int lab_cancel(struct lab_host *h, uint32_t id, uint64_t number, int outcome)
+{
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_CANCEL,
+		.msg = {.channel = id, .number = number, .outcome = outcome},
+	};
+
+	return lab_handle(h, &ev);
+}
+
+/* The landing memory of flow 1, which all channels of the lab belong to. */
+static inline int lab_key(struct lab_host *h, uint8_t index, bool is_valid, uint32_t rkey,
+			  uint64_t base)
+{
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_KEY,
+		.key = {.flow = 1,
+			.index = index,
+			.is_valid = is_valid,
+			.rkey = rkey,
+			.base = base},
+	};
+
+	return lab_handle(h, &ev);
+}
+
 static inline int lab_path(struct lab_host *h, enum mrc_event_kind kind, uint8_t index,
 			   enum mrc_path_reason reason)
 {
@@ -256,6 +288,7 @@ static inline int lab_path_up(struct lab_host *h, uint8_t index, uint32_t conn_e
 			 .conn_epoch = conn_epoch,
 			 .path_epoch = path_epoch,
 			 .peer_boot_id = peer_boot_id,
+			 .receive_share = h->share,
 			 .is_direct_capable = is_direct},
 	};
 
@@ -504,6 +537,14 @@ static inline void lab_perform(struct lab_host *h, const struct mrc_action *act)
 		if (h->accepts)
 			assert_int_equal(lab_accept(h, act->channel.id), 0);
 		break;
+	case MRC_ACT_CH_UP:
+		for (uint8_t i = 0; p && p->is_direct && i < p->path_count; i++)
+			assert_int_equal(lab_key(h, i, true, 100U + i, 0), 0);
+		break;
+	case MRC_ACT_HOLD_FREE:
+		if (p)
+			h->holds--;
+		break;
 	case MRC_ACT_LANDING_WANT:
 		if (h->lands) {
 			assert_int_equal(lab_msg(h, MRC_EV_LANDING, act->msg.channel,
@@ -564,7 +605,14 @@ static inline int lab_arrive(struct lab_host *h, uint8_t path, uint32_t path_epo
 			    .body = body},
 	};
 
-	if (hdr->type == MRC_WIRE_FRAG && mrc_wire_has_body(hdr)) {
+	if (hdr->type == MRC_WIRE_FRAG && mrc_wire_has_body(hdr) && h->pair && h->pair->is_direct) {
+		/* It came as a SEND: into daemon memory, while there is some. */
+		if (h->holds < h->conn->limits.holds_max) {
+			h->holds++;
+			ev.arrived.hold = ++h->hold_next;
+		}
+		ev.arrived.is_placed = false;
+	} else if (hdr->type == MRC_WIRE_FRAG && mrc_wire_has_body(hdr)) {
 		uint32_t done = 0;
 
 		while (done < hdr->body_len) {
@@ -692,6 +740,45 @@ static inline int lab_feed(struct lab_host *h, uint8_t path, struct mrc_wire_hdr
 	hdr.conn_epoch = h->conn->epoch;
 	hdr.path_epoch = h->conn->paths[path].epoch;
 	return lab_arrive(h, path, hdr.path_epoch, &hdr, body);
+}
+
+/* How a fragment came: as it should unless it says otherwise. */
+struct lab_came {
+	bool is_bad;   /* its checksum was wrong */
+	bool is_lost;  /* there was no place for it */
+	uint64_t hold; /* it is in daemon memory */
+};
+
+/* Feed a fragment without asking for its place first. */
+static inline int lab_feed_frag(struct lab_host *h, uint8_t path, struct mrc_wire_hdr hdr,
+				struct lab_came came)
+{
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_ARRIVED,
+		.arrived = {.index = path,
+			    .is_body_good = !came.is_bad,
+			    .is_placed = !came.is_lost && !came.hold,
+			    .path_epoch = h->conn->paths[path].epoch,
+			    .hdr = &hdr,
+			    .hold = came.hold},
+	};
+
+	hdr.type = MRC_WIRE_FRAG;
+	hdr.conn_epoch = h->conn->epoch;
+	hdr.path_epoch = h->conn->paths[path].epoch;
+	return lab_handle(h, &ev);
+}
+
+/* The peer's key for this path to its landing memory `space`. */
+static inline int lab_feed_key(struct lab_host *h, uint8_t path, uint64_t space, bool is_valid,
+			       uint32_t rkey, uint64_t base)
+{
+	return lab_feed(h, path,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_KEYS,
+					      .msg = space,
+					      .addr = base,
+					      .arg = rkey | (uint64_t)is_valid << 32},
+			NULL);
 }
 
 /* Acknowledge everything posted on every path, and every control frame. */
