@@ -14,7 +14,7 @@
 #define AT_SERVICE    32 /* in that of OPEN */
 #define RANGES_PLENTY 1024
 #define HOLDS_PLENTY  64
-#define SHARE_LEAST   8 /* a healed path carries at least this fraction of its fair share */
+#define SHARE_LEAST   16 /* a healed path carries at least this fraction of its fair share */
 
 static const char *host_name(const struct sim_world *w, uint32_t pair, uint32_t side)
 {

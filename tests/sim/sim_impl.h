@@ -2,7 +2,9 @@
 /*
  * sim_impl - what the files of the simulator share
  *
- *	sim_world.c    virtual time, the run, looking in
+ *	sim_world.c    virtual time, the run
+ *	sim_info.c     what a run says of itself
+ *	sim_script.c   what a script does with channels, and sees of them
  *	sim_fault.c    ports, and the faults that hold on them
  *	sim_link.c     wires, frames, what lands where
  *	sim_connect.c  paths that come up (handshake) and go down
@@ -318,7 +320,7 @@ struct sim_world {
 	uint64_t trace_count;
 };
 
-/* ---- sim_world.c ---- */
+/* ---- sim_world.c, sim_info.c ---- */
 
 /* Grow *array (of elements of this size) to hold `count`; new bytes are 0. */
 void sim_grow(void *array, uint32_t *cap, uint32_t count, size_t size);
@@ -420,6 +422,8 @@ uint8_t *sim_landing(struct chan_end *ce, bool is_ring, uint64_t offset);
 
 struct chan *sim_channel_new(struct sim_world *w, struct pipe *pipe,
 			     const struct sim_channel_spec *spec);
+bool sim_channel_open(struct sim_world *w, struct chan *c, const struct sim_channel_spec *spec);
+void sim_channel_close(struct sim_world *w, struct chan *c, uint32_t side);
 struct chan *sim_channel_of(struct sim_world *w, uint64_t cookie);
 struct msg *sim_msg(struct chan_end *ce, uint64_t number);
 void sim_pipe_new(struct sim_world *w, uint32_t from, uint32_t from_client, uint32_t to,

@@ -9,9 +9,9 @@
 #include "sim_world.h"
 
 #define RAILS       4U
-#define WARM_NS     (5 * MRC_MS)  /* of traffic before anything may happen */
-#define FAULT_NS    (2 * MRC_MS)  /* it happens within */
-#define AFTER_NS    (20 * MRC_MS) /* traffic goes on so long after the last moment for it */
+#define WARM_NS     (1 * MRC_MS) /* of traffic before anything may happen */
+#define FAULT_NS    (1 * MRC_MS) /* it happens within */
+#define AFTER_NS    (3 * MRC_MS) /* traffic goes on so long after the last moment for it */
 #define UP_NS       MRC_S
 #define HIT_NS      (10 * MRC_US) /* later by more than one round trip: the fault's doing */
 #define AIM_P50_NS  (100 * MRC_US)
@@ -95,7 +95,7 @@ static void options_fill(struct sim_options *o, const struct traffic *t)
 	o->share = 512;
 	o->len_max = t->len;
 	o->slots = t->slots;
-	o->arena_bytes = 64ULL << 20;
+	o->arena_bytes = 16ULL << 20;
 }
 
 static void stream_send(struct sim_world *w, void *context)
