@@ -38,6 +38,7 @@ struct chan *sim_channel_new(struct sim_world *w, struct pipe *pipe,
 	c->pipe = pipe;
 	c->opener = pair->hosts[1] == spec->from_host;
 	c->is_unordered = spec->is_unordered;
+	c->to_client = spec->to_client;
 	c->restarts = pair->restarts;
 	c->close_after = UINT64_MAX;
 	c->closer = SIM_NONE;
@@ -423,7 +424,6 @@ void sim_channel_answer(struct sim_world *w, uint32_t chan, uint32_t side, uint3
 	struct chan *c = w->chans[chan];
 	struct chan_end *ce = &c->ends[side];
 	struct mrc_event_in ev = {.kind = MRC_EV_CH_REFUSE, .channel = {.id = id}};
-	uint32_t client = 0;
 	int r;
 
 	if (!ce->is_waiting || ce->id != id || ce->is_gone)
@@ -435,11 +435,9 @@ void sim_channel_answer(struct sim_world *w, uint32_t chan, uint32_t side, uint3
 		ce->id = 0;
 		w->counts.refused++;
 	} else {
-		if (c->pipe)
-			client = c->pipe->client[1];
 		ev.kind = MRC_EV_CH_ACCEPT;
-		ev.channel =
-			end_begin(w, c, side, sim_client(w, w->pairs[c->pair].hosts[side], client));
+		ev.channel = end_begin(
+			w, c, side, sim_client(w, w->pairs[c->pair].hosts[side], c->to_client));
 	}
 	r = sim_tell(w, c->pair, side, &ev);
 	if (r)

@@ -5,6 +5,8 @@
 
 #include "sim_impl.h"
 
+#define REJECT_CODE 42
+
 struct client *sim_client_new(struct sim_world *w, uint32_t host, uint32_t index,
 			      uint64_t arena_bytes)
 {
@@ -291,6 +293,14 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 	if (!m->is_visible) {
 		m->is_visible = true;
 		ev.kind = MRC_EV_VISIBLE;
+	} else if (ce->client->manner == SIM_HOLDS) {
+		return; /* until it is told otherwise */
+	} else if (ce->client->manner == SIM_REJECTS && !m->is_rejected && !m->is_committed) {
+		ev.kind = MRC_EV_REJECT;
+		ev.msg.code = REJECT_CODE;
+		m->code = REJECT_CODE;
+		m->is_rejected = true;
+		w->counts.rejected++;
 	} else if (!m->is_committed && !m->is_rejected && sim_draw(w, 2)) {
 		if (sim_chance(w, w->o.reject_permille)) {
 			ev.kind = MRC_EV_REJECT;
@@ -325,13 +335,9 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 
 /* ---- processes ---- */
 
-void sim_client_stall(struct sim_world *w, uint32_t host, uint32_t client, bool is_stalled)
+/* It looks again at all it has not released. */
+static void thinks_on(struct sim_world *w, const struct client *cl)
 {
-	struct client *cl = sim_client(w, host, client);
-
-	cl->is_stalled = is_stalled;
-	if (is_stalled)
-		return;
 	for (uint32_t i = 0; i < w->chan_count; i++) {
 		struct chan *c = w->chans[i];
 
@@ -350,6 +356,23 @@ void sim_client_stall(struct sim_world *w, uint32_t host, uint32_t client, bool 
 	}
 }
 
+void sim_client_stall(struct sim_world *w, uint32_t host, uint32_t client, bool is_stalled)
+{
+	struct client *cl = sim_client(w, host, client);
+
+	cl->is_stalled = is_stalled;
+	if (!is_stalled)
+		thinks_on(w, cl);
+}
+
+void sim_client_manner(struct sim_world *w, uint32_t host, uint32_t client, enum sim_manner manner)
+{
+	struct client *cl = sim_client(w, host, client);
+
+	cl->manner = manner;
+	thinks_on(w, cl);
+}
+
 void sim_client_kill(struct sim_world *w, uint32_t host, uint32_t client)
 {
 	struct client *old = sim_client(w, host, client);
@@ -359,6 +382,7 @@ void sim_client_kill(struct sim_world *w, uint32_t host, uint32_t client)
 	w->counts.deaths++;
 	w->hosts[host].clients[client] = sim_client_new(w, host, client, old->arena_bytes);
 	w->hosts[host].clients[client]->is_stalled = old->is_stalled;
+	w->hosts[host].clients[client]->manner = old->manner;
 	old->is_dead = true;
 	old->want_count = 0;
 	for (uint32_t i = 0; i < w->chan_count; i++) {

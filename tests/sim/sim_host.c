@@ -145,7 +145,8 @@ static uint64_t fence_ns(struct sim_world *w, bool is_verbs)
 {
 	if (!is_verbs)
 		return 0;
-	return sim_draw(w, sim_draw(w, 8) ? 500 * MRC_US : 20 * MRC_MS);
+	return sim_draw(w, sim_draw(w, 1000) < w->o.fence_slow_permille ? 20 * MRC_MS
+									: w->o.fence_ns);
 }
 
 static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
@@ -190,6 +191,7 @@ static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,
 				.from = act->path.state_old,
 				.to = act->path.state,
 				.reason = act->path.reason,
+				.moved = act->path.moved_count,
 			};
 
 			w->path_watch(w, &change, w->path_watch_context);
@@ -420,6 +422,7 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 
 		h->clients[c] = sim_client_new(w, host, c, old->arena_bytes);
 		h->clients[c]->is_stalled = old->is_stalled;
+		h->clients[c]->manner = old->manner;
 		old->is_dead = true;
 		sim_client_put(old);
 	}

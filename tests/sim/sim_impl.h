@@ -121,6 +121,7 @@ struct chan {
 	uint32_t pair;
 	struct pipe *pipe; /* NULL: a script's */
 	uint32_t opener;   /* side */
+	uint32_t to_client;
 	bool is_unordered;
 	bool is_early;        /* its opener sends before the answer */
 	uint32_t closer;      /* side that closes */
@@ -157,6 +158,7 @@ struct client {
 	uint32_t serial;     /* no two processes have the same; the engine's flow */
 	uint32_t keys_given; /* bit n: the device of rail n knows its landing memory */
 	bool is_dead, is_stalled;
+	enum sim_manner manner;
 	uint32_t refs; /* channel ends that use its memory, and its host */
 	uint8_t *arena;
 	uint64_t arena_bytes;

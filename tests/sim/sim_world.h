@@ -108,6 +108,10 @@ bool sim_cancel(struct sim_world *world, uint32_t channel, uint32_t host, uint64
 void sim_close(struct sim_world *world, uint32_t channel, uint32_t host);
 /* Takes, commits and releases nothing until told to go on. */
 void sim_client_stall(struct sim_world *world, uint32_t host, uint32_t client, bool is_stalled);
+/* What it does with each message; what it holds it goes on with when its manner changes. */
+enum sim_manner { SIM_AS_DRAWN, SIM_REJECTS, SIM_HOLDS };
+void sim_client_manner(struct sim_world *world, uint32_t host, uint32_t client,
+		       enum sim_manner manner);
 /* Its process dies; a new one is there at once, with none of its channels. */
 void sim_client_kill(struct sim_world *world, uint32_t host, uint32_t client);
 
@@ -171,6 +175,7 @@ struct sim_path_change {
 	uint32_t host, peer, rail;
 	enum mrc_path_state from, to;
 	enum mrc_path_reason reason;
+	uint32_t moved; /* to ASSUMED_BAD: fragments to be sent again */
 };
 typedef void (*sim_path_fn)(struct sim_world *world, const struct sim_path_change *change,
 			    void *context);
