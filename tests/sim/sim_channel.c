@@ -436,8 +436,8 @@ void sim_channel_answer(struct sim_world *w, uint32_t chan, uint32_t side, uint3
 		w->counts.refused++;
 	} else {
 		ev.kind = MRC_EV_CH_ACCEPT;
-		ev.channel = end_begin(
-			w, c, side, sim_client(w, w->pairs[c->pair].hosts[side], c->to_client));
+		ev.channel = end_begin(w, c, side,
+				       sim_client(w, w->pairs[c->pair].hosts[side], c->to_client));
 	}
 	r = sim_tell(w, c->pair, side, &ev);
 	if (r)

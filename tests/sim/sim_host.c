@@ -145,8 +145,8 @@ static uint64_t fence_ns(struct sim_world *w, bool is_verbs)
 {
 	if (!is_verbs)
 		return 0;
-	return sim_draw(w, sim_draw(w, 1000) < w->o.fence_slow_permille ? 20 * MRC_MS
-									: w->o.fence_ns);
+	return sim_draw(w,
+			sim_draw(w, 1000) < w->o.fence_slow_permille ? 20 * MRC_MS : w->o.fence_ns);
 }
 
 static void path_action(struct sim_world *w, uint32_t pair, uint32_t side,

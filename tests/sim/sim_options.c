@@ -59,6 +59,7 @@ void sim_options_default(struct sim_options *options_out)
 		.frag_bytes = 4096,
 		.eager_bytes = 1024,
 		.share = 64,
+		.fence_ns = 500 * MRC_US,
 		.records = 256,
 		.holds = 64,
 		.ranges = 4096,
@@ -108,6 +109,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.frag_bytes = DRAW(4) ? 4096 : 1024ULL << DRAW(4);
 	o.holds = DRAW(4) ? 64 : 1 + DRAW(8);
 	o.ranges = DRAW(6) ? 4096 : 16 + DRAW(64);
+	o.fence_slow_permille = DRAW(2) ? 0 : 250;
 	o.share = DRAW(3) ? 64 : 8 + DRAW(24);
 	o.records = DRAW(4) ? 256 : 64;
 	o.channels_max = 2 * o.pipes + 4;

@@ -64,6 +64,8 @@ enum sim_fault {
 	X(refuse_permille, "channels the service refuses")                                       \
 	X(early_permille, "channels whose opener sends before the answer")                       \
 	X(cancel_permille, "messages given up some time after they were sent")                   \
+	X(fence_ns, "longest time it takes to fence a queue pair")                               \
+	X(fence_slow_permille, "fences that take up to 20 ms")                                   \
 	X(key_ns, "longest time it takes to register landing memory with a device")              \
 	X(close_permille, "channels one end closes before all is said")                          \
 	X(frag_bytes, "limits.frag_bytes_max")                                                   \

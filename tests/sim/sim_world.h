@@ -51,17 +51,32 @@ uint64_t sim_hash(const struct sim_world *world);
 void sim_report(const struct sim_world *world, FILE *out);
 
 /* What happened, to see that a run did what it was meant to. X(name) */
-#define SIM_COUNTS(X)                                                                           \
-	X(events)                                                                               \
-	X(frames)                                                                               \
-	X(messages)                                                                             \
-	X(ghosts)                                                                               \
-	X(copies)                                                                               \
-	X(wants)                                                                                \
-	X(duplicates)                                                                           \
-	X(resent) X(suspicions) X(suspicions_false) X(resets) X(restarts) X(deaths) X(rejected) \
-		X(refused) X(closed_early) X(unknown) X(cancels) X(gaps) X(handshakes)          \
-			X(handshakes_failed) X(ctl_doubled) X(faults)
+/* clang-format off */
+#define SIM_COUNTS(X) \
+	X(events) \
+	X(frames) \
+	X(messages) \
+	X(ghosts) \
+	X(copies) \
+	X(wants) \
+	X(duplicates) \
+	X(resent) \
+	X(suspicions) \
+	X(suspicions_false) \
+	X(resets) \
+	X(restarts) \
+	X(deaths) \
+	X(rejected) \
+	X(refused) \
+	X(closed_early) \
+	X(unknown) \
+	X(cancels) \
+	X(gaps) \
+	X(handshakes) \
+	X(handshakes_failed) \
+	X(ctl_doubled) \
+	X(faults)
+/* clang-format on */
 struct sim_counts {
 #define X(name) uint64_t name;
 	SIM_COUNTS(X)
