@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shares of receive entries (DESIGN 7.14), and small things about how a path
+ * comes and goes that the embedder relies on.
+ */
+#include "engine_lab.h"
+
+enum { A, B };
+
+static int feed_path_open(struct lab_host *h, uint32_t share)
+{
+	return lab_feed(h, 0,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_PATH_OPEN,
+					      .arg = 1 | (uint64_t)share << 32},
+			NULL);
+}
+
+/* An engine whose rail has `share` receive entries for its one path. */
+static void shared_up(struct lab_host *h, uint32_t share)
+{
+	lab_host_init(h, "a", "b", LAB_BOOT_A, 1, NULL);
+	h->share = share;
+	lab_path_good(h, 0, true);
+}
+
+/* How many small messages go out without an acknowledgement. */
+static uint32_t frags_out(struct lab_host *h, uint32_t id)
+{
+	lab_ack_all(h);
+	for (uint32_t i = 0; i < LAB_WINDOW; i++)
+		lab_send(h, id, 10, MRC_LVL_COMMITTED, i);
+	lab_pump(h);
+	return lab_posted_count(h, MRC_WIRE_FRAG, 0);
+}
+
+static void a_share_is_eight_until_path_open_says_more(void **state)
+{
+	const struct {
+		uint32_t said; /* 0: not heard */
+		uint32_t want; /* data in flight: the last quarter and one are for others */
+	} rows[] = {{0, 5}, {8, 5}, {12, 8}, {16, 11}};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t id;
+
+		shared_up(&h, 32);
+		/* What we give is said at once. */
+		assert_int_equal(lab_posted(&h, MRC_WIRE_PATH_OPEN, 0, 0)->hdr.arg,
+				 1 | 32ULL << 32);
+		id = lab_solo_channel(&h, false);
+		if (rows[i].said)
+			assert_int_equal(feed_path_open(&h, rows[i].said), 0);
+		assert_int_equal(frags_out(&h, id), rows[i].want);
+		lab_host_fini(&h);
+	}
+}
+
+/* A byte stream has no such bound: its records are all there is. */
+static void without_shares_only_the_records_bound_it(void **state)
+{
+	struct lab_host h;
+
+	shared_up(&h, 0);
+	assert_int_equal(lab_posted(&h, MRC_WIRE_PATH_OPEN, 0, 0)->hdr.arg >> 32, 0);
+	assert_int_equal(feed_path_open(&h, 0), 0);
+	assert_int_equal(frags_out(&h, lab_solo_channel(&h, false)), LAB_WINDOW);
+	lab_host_fini(&h);
+}
+
+static void shares_out_of_range_are_refused(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t given, heard;
+		int want;
+	} rows[] = {
+		{"both", 32, 8, 0},
+		{"as large as can be", 32, UINT32_MAX, 0},
+		{"neither", 0, 0, 0},
+		{"below eight", 32, 7, -EPROTO},
+		{"below eight where we have none", 0, 7, -EPROTO},
+		{"only ours", 32, 0, -EPROTO},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		int r;
+
+		shared_up(&h, rows[i].given);
+		r = feed_path_open(&h, rows[i].heard);
+		if (r != rows[i].want)
+			fail_msg("%s: answer %d", rows[i].name, r);
+		lab_host_fini(&h);
+	}
+}
+
+static void our_own_share_is_not_below_eight(void **state)
+{
+	for (uint32_t share = 1; share <= MRC_SHARE_MIN; share++) {
+		struct lab_host h;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+		h.share = share;
+		assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH, 1, LAB_BOOT_B, true),
+				 share < MRC_SHARE_MIN ? -EINVAL : 0);
+		assert_int_equal(h.conn->paths[0].is_connected, share == MRC_SHARE_MIN);
+		lab_host_fini(&h);
+	}
+}
+
+/* A share larger than before the path died is that epoch's, not this one's. */
+static void a_share_is_heard_anew_in_each_epoch(void **state)
+{
+	struct lab_host h;
+
+	shared_up(&h, 32);
+	assert_int_equal(feed_path_open(&h, 16), 0);
+	lab_path(&h, MRC_EV_PATH_DOWN, 0, MRC_REASON_ERROR);
+	lab_pump(&h);
+	lab_path_good(&h, 0, true);
+	assert_int_equal(frags_out(&h, lab_solo_channel(&h, false)), 5);
+	lab_host_fini(&h);
+}
+
+/* Frames the other end has not yet told us that it took in; it has no entries for more than its share. */
+static uint64_t unheard(const struct lab_host *h, uint64_t *most)
+{
+	const struct mrc_path *path = &h->conn->paths[0];
+	uint64_t count = path->posted - path->acked;
+
+	*most = MRC_MAX(*most, count);
+	return count;
+}
+
+/*
+ * Both ends fill all they may, at one moment, with words that need an answer:
+ * one place is left at each, and an ACK with news goes through it.
+ */
+static void two_full_ends_free_each_other(void **state)
+{
+	for (int is_direct = 0; is_direct < 2; is_direct++) {
+		struct lab_pair p;
+		uint64_t most = 0;
+		uint32_t ids[2];
+
+		lab_pair_init(&p, 1, NULL);
+		p.hosts[A].share = p.hosts[B].share = MRC_SHARE_MIN;
+		p.is_direct = is_direct;
+		lab_timer(&p.hosts[A]);
+		lab_pair_run(&p, 20 * MRC_MS);
+		lab_pair_channel(&p, false, ids);
+		lab_pair_run(&p, 5 * MRC_MS);
+		/* Each asks for buffers, more than it may say at once. */
+		for (int h = 0; h < 2; h++) {
+			for (uint32_t i = 0; i < LAB_WINDOW; i++)
+				assert_int_equal(lab_send(&p.hosts[h], ids[h], 100000,
+							  MRC_LVL_COMMITTED, i),
+						 0);
+		}
+		lab_pair_pump(&p);
+		for (int h = 0; h < 2; h++)
+			assert_int_equal(unheard(&p.hosts[h], &most), MRC_SHARE_MIN - 1);
+		for (uint32_t step = 0; step < 20000; step++) {
+			lab_pair_run(&p, MRC_US);
+			for (int h = 0; h < 2; h++)
+				unheard(&p.hosts[h], &most);
+		}
+		assert_int_equal(most, MRC_SHARE_MIN); /* the last place was needed, and no more */
+		lab_pair_run(&p, MRC_S);
+		for (int h = 0; h < 2; h++) {
+			for (uint32_t i = 0; i < LAB_WINDOW; i++)
+				lab_done_is(&p.hosts[h], i, MRC_OUT_OK);
+			assert_int_equal(lab_path_info(&p.hosts[h], 0).bad_count, 0);
+		}
+		lab_pair_fini(&p);
+	}
+}
+
+/* ---- what the embedder sees of a path ---- */
+
+/* Also when its rail answers at once: what it was given up for is told before. */
+static void bad_is_told_before_the_fence_is_asked_for(void **state)
+{
+	for (int is_direct = 0; is_direct < 2; is_direct++) {
+		const struct mrc_action *bad, *fence, *back;
+		struct lab_host h;
+		uint32_t from;
+
+		lab_solo_up(&h, 2, is_direct);
+		from = h.log_count;
+		lab_carrier(&h, 0, false);
+		lab_pump(&h);
+		bad = lab_find(&h, MRC_ACT_PATH_STATE, from, 0);
+		back = lab_find(&h, MRC_ACT_PATH_STATE, from, 1);
+		fence = lab_find(&h, MRC_ACT_FENCE, from, 0);
+		assert_non_null(bad);
+		assert_non_null(fence);
+		assert_non_null(back);
+		assert_int_equal(bad->path.state, MRC_PATH_ASSUMED_BAD);
+		assert_int_equal(bad->path.reason, MRC_REASON_CARRIER);
+		assert_int_equal(back->path.state, MRC_PATH_CONNECTING);
+		assert_int_equal(back->path.state_old, MRC_PATH_ASSUMED_BAD);
+		assert_true(bad < fence && fence < back);
+		lab_host_fini(&h);
+	}
+}
+
+/* A second attempt would meet the first one's handshake. */
+static void allowing_during_an_attempt_starts_no_second_one(void **state)
+{
+	struct lab_host h;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+	lab_timer(&h);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_CONNECT, 0), 1);
+	lab_path(&h, MRC_EV_DENY, 0, MRC_REASON_NONE);
+	lab_pump(&h);
+	lab_path(&h, MRC_EV_ALLOW, 0, MRC_REASON_NONE);
+	for (int i = 0; i < 100; i++) {
+		h.now_ns += 100 * MRC_MS;
+		lab_timer(&h);
+		lab_pump(&h);
+	}
+	assert_int_equal(lab_count(&h, MRC_ACT_CONNECT, 0), 1);
+	/* When that has ended, there is one. */
+	lab_path(&h, MRC_EV_PATH_FAILED, 0, MRC_REASON_CONNECT);
+	for (int i = 0; i < 100; i++) {
+		h.now_ns += 100 * MRC_MS;
+		lab_timer(&h);
+		lab_pump(&h);
+	}
+	assert_int_equal(lab_count(&h, MRC_ACT_CONNECT, 0), 2);
+	lab_host_fini(&h);
+}
+
+/* 0 is nobody's id, also when the generation of slot 0 has come round. */
+static void a_channels_id_is_never_0(void **state)
+{
+	const uint32_t last = (1U << (32 - MRC_HANDLE_SLOT_BITS)) - 1;
+	struct lab_host h;
+	uint32_t ids[3];
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+	h.conn->slot_generations[0] = last - 1;
+	for (uint32_t i = 0; i < 3; i++) {
+		h.conn->slot_hint = 0;
+		assert_int_equal(lab_open_at(&h, "svc", false, &ids[i]), 0);
+		assert_int_not_equal(ids[i], 0);
+		assert_non_null(mrc_conn_channel(h.conn, ids[i]));
+		assert_ptr_equal(h.conn->slots[0], mrc_conn_channel(h.conn, ids[i]));
+		/* Those before it are not found by their ids any more. */
+		for (uint32_t other = 0; other < i; other++)
+			assert_null(mrc_conn_channel(h.conn, ids[other]));
+		assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, ids[i]), 0);
+		lab_pump(&h);
+	}
+	lab_host_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_share_is_eight_until_path_open_says_more),
+		cmocka_unit_test(without_shares_only_the_records_bound_it),
+		cmocka_unit_test(shares_out_of_range_are_refused),
+		cmocka_unit_test(our_own_share_is_not_below_eight),
+		cmocka_unit_test(a_share_is_heard_anew_in_each_epoch),
+		cmocka_unit_test(two_full_ends_free_each_other),
+		cmocka_unit_test(bad_is_told_before_the_fence_is_asked_for),
+		cmocka_unit_test(allowing_during_an_attempt_starts_no_second_one),
+		cmocka_unit_test(a_channels_id_is_never_0),
+	};
+
+	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+}
