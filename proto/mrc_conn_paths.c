@@ -484,8 +484,12 @@ int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
 		path_gone(conn, path);
 		return 0;
 	case MRC_EV_FENCED:
-		if (is_current)
-			path_gone(conn, path);
+		if (!is_current)
+			return 0;
+		/* Also when we did not ask for it: the peer has opened a newer epoch, maybe. */
+		if (!path->do_fence)
+			mrc_conn_path_leave(conn, path, MRC_REASON_CLOSED, true);
+		path_gone(conn, path);
 		return 0;
 	case MRC_EV_PATH_FAILED:
 		if (path->is_connecting) {
@@ -748,6 +752,7 @@ uint64_t mrc_conn_deadline_ns(const struct mrc_conn *conn)
 struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room)
 {
 	struct mrc_path *best = NULL;
+	struct mrc_path *crowded = NULL;
 	struct mrc_path *fallback = NULL;
 
 	for (uint8_t i = 0; i < conn->path_count; i++) {
@@ -764,8 +769,16 @@ struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room 
 				fallback = path;
 			continue;
 		}
+		/* The quickest path's receive entries are for its data too. */
+		if (path->share && path->posted - path->acked > path->share / 2) {
+			if (!crowded || path->rtt.smoothed_ns < crowded->rtt.smoothed_ns)
+				crowded = path;
+			continue;
+		}
 		if (!best || path->rtt.smoothed_ns < best->rtt.smoothed_ns)
 			best = path;
 	}
+	if (!best)
+		best = crowded;
 	return best ? best : fallback;
 }

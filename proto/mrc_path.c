@@ -5,6 +5,7 @@
 #define WINDOW_DEPTH_NS     (3 * MRC_MS) /* beyond the round trip: bears late turns of either host */
 #define RATE_AGE_NS         (5 * MRC_S)  /* so old a low rate is forgotten */
 #define RATE_AGE_WEAK_NS    MRC_S
+#define WEAK_FACTOR         8U
 #define RATE_BYTES_MIN      4096U       /* fewer say nothing about a path they did not fill */
 #define FLOOR_HOLD_NS       (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
 #define FRAG_NS             (2 * MRC_MS) /* DESIGN 8: nothing waits longer behind one fragment */
@@ -220,9 +221,18 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 		path->floor_ns = limits->suspect_floor_ns;
 }
 
+/* What to count on: a rate got from little is not believed to be far below its siblings'. */
+static uint64_t path_rate(const struct mrc_path *path)
+{
+	if (path->rate.best == 0)
+		return path->rate_assumed;
+	return path->is_rate_weak ? MRC_MAX(path->rate.best, path->rate_assumed / WEAK_FACTOR)
+				  : path->rate.best;
+}
+
 uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
 {
-	uint64_t rate = path->rate.best ? path->rate.best : path->rate_assumed;
+	uint64_t rate = path_rate(path);
 	uint64_t base_ns = path->rtt.min_ns == MRC_NEVER ? 0 : path->rtt.min_ns;
 	uint64_t queue_ns = (uint64_t)((unsigned __int128)path->bytes_in_flight * MRC_S / rate);
 	uint64_t own_ns = (uint64_t)((unsigned __int128)len * MRC_S / rate);
