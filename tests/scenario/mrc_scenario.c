@@ -75,7 +75,7 @@ static int play(const char *path, const struct settings *s)
 	seed = s->has_seed ? s->seed : sc->options.seed;
 	for (uint64_t i = 0; i < s->seed_count && !r && !s->is_check; i++) {
 		r = scenario_run(sc, seed + i, s->is_traced ? TRACE_LINES_MAX : 0, s->is_traced,
-				 stdout);
+				 s->is_traced ? stdout : NULL);
 		if (r && !s->is_traced) /* again, to see why */
 			scenario_run(sc, seed + i, TRACE_LINES, false, stdout);
 	}

@@ -191,8 +191,8 @@ void scenario_free(struct scenario *sc);
 
 /*
  * Play it with this seed. 0 when every claim held and no checker fired; else 1
- * and the reason in one line. trace_lines: of the last events, kept and printed
- * to `out` when it fails (or in any case when is_traced).
+ * and the reason in one line to `out` (NULL: nothing is told). trace_lines: of the
+ * last events, kept and printed when it fails (or in any case when is_traced).
  */
 int scenario_run(struct scenario *sc, uint64_t seed, uint32_t trace_lines, bool is_traced,
 		 FILE *out);

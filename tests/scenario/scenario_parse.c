@@ -16,6 +16,7 @@ struct parser {
 	FILE *errors;
 	uint32_t line;
 	uint32_t error_count;
+	bool is_label_given[SC_LABELS_MAX]; /* by a statement parsed so far */
 	bool is_line_bad;
 	bool has_hosts;
 	struct sc_words words;
@@ -272,8 +273,8 @@ static uint32_t label_of(struct parser *p)
 		names[i] = p->sc->labels[i];
 	}
 	sc_list(names, p->sc->label_count, list, sizeof(list));
-	bad_word(p, word, "a label given above (by `as NAME`)",
-		 list[0] ? list : "none is given yet");
+	bad_word(p, word, "a label of this file (given by `as NAME`)",
+		 list[0] ? list : "it gives none");
 	return SC_NONE;
 }
 
@@ -282,19 +283,33 @@ static uint32_t label_new(struct parser *p)
 	const char *word = sc_take(&p->words);
 
 	for (uint32_t i = 0; i < p->sc->label_count; i++) {
-		if (!strcmp(p->sc->labels[i], word))
+		if (strcmp(p->sc->labels[i], word) != 0)
+			continue;
+		if (p->is_label_given[i])
 			bad(p, "label '%s' is given twice", word);
+		p->is_label_given[i] = true;
+		return i;
 	}
-	if (!word[0] || strlen(word) >= sizeof(p->sc->labels[0])) {
-		bad_word(p, word, "a label", "a word of up to 23 letters");
-		return SC_NONE;
+	bad(p, "'%s' is not a label; allowed: a word of up to 23 letters, %u of them in a file",
+	    shown(word), SC_LABELS_MAX);
+	return SC_NONE;
+}
+
+/* Labels may be named above the statement that gives them: look for those first. */
+static void labels_find(struct parser *p)
+{
+	struct scenario *sc = p->sc;
+
+	for (uint32_t i = 0; i < sc->line_count; i++) {
+		const char *word;
+
+		if (!sc_words_split(&p->words, sc->lines[i]) || p->words.count < 3 ||
+		    strcmp(p->words.w[p->words.count - 2], "as") != 0)
+			continue;
+		word = p->words.w[p->words.count - 1];
+		if (sc->label_count < SC_LABELS_MAX && strlen(word) < sizeof(sc->labels[0]))
+			snprintf(sc->labels[sc->label_count++], sizeof(sc->labels[0]), "%s", word);
 	}
-	if (p->sc->label_count == SC_LABELS_MAX) {
-		bad(p, "more than %u labels", SC_LABELS_MAX);
-		return SC_NONE;
-	}
-	snprintf(p->sc->labels[p->sc->label_count], sizeof(p->sc->labels[0]), "%s", word);
-	return p->sc->label_count++;
 }
 
 /* ---- conditions ---- */
@@ -931,6 +946,7 @@ struct scenario *scenario_parse(const char *path, const char *text, FILE *errors
 	sim_options_default(&sc->options);
 	sc->options.seed = 1;
 	lines_split(sc, text);
+	labels_find(&p);
 	for (uint32_t i = 0; i < sc->line_count; i++) {
 		p.line = i + 1;
 		p.is_line_bad = false;

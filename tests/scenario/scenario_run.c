@@ -568,13 +568,13 @@ int scenario_run(struct scenario *sc, uint64_t seed, uint32_t trace_lines, bool 
 		snprintf(run->failure, sizeof(run->failure), "%s: checker %s", sc->path,
 			 sim_failure(run->world));
 	r = run->failure[0] != 0;
-	if ((r || is_traced) && trace_lines) {
+	if (out && trace_lines && (r || is_traced)) {
 		fprintf(out, "time 0 of the scenario is %.3f us of the trace\n",
 			(double)run->start_ns / MRC_US);
 		sim_trace_print(run->world, out);
 		sim_report(run->world, out);
 	}
-	if (r)
+	if (out && r)
 		fprintf(out, "%s (seed %llu)\n", run->failure, (unsigned long long)seed);
 	sim_free(run->world);
 	run_free(run);
