@@ -7,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim_exhaust.h"
+#include "sim_reaction.h"
+#include "sim_scale.h"
 #include "sim_shrink.h"
 #include "sim_world.h"
 
@@ -26,6 +29,7 @@ static void usage(FILE *out)
 	fprintf(out,
 		"usage: mrc-sim [--seed S | --seeds FROM-TO | --minutes M] [--set NAME=VALUE,...]\n"
 		"               [--trace] [--shrink] [--replay]\n"
+		"       mrc-sim --exhaustive | --reaction | --scale HOSTS; each has its own --help\n"
 		"\n"
 		"Runs engines against each other under faults drawn from a seed, in virtual time, "
 		"and\n"
@@ -187,6 +191,16 @@ static int parse(int argc, char **argv, struct settings *s)
 	return 0;
 }
 
+/* Runs of another kind, each with arguments of its own. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} drivers[] = {
+	{"--exhaustive", sim_exhaust_main},
+	{"--reaction", sim_reaction_main},
+	{"--scale", sim_scale_main},
+};
+
 int main(int argc, char **argv)
 {
 	struct settings s = {.from = 1, .to = 100};
@@ -197,8 +211,13 @@ int main(int argc, char **argv)
 	uint64_t failed = 0;
 	uint64_t count = 0;
 	double told = 0;
-	int r = parse(argc, argv, &s);
+	int r;
 
+	for (size_t i = 0; argc > 1 && i < MRC_ARRAY_LEN(drivers); i++) {
+		if (!strcmp(argv[1], drivers[i].name))
+			return drivers[i].run(argc - 1, argv + 1);
+	}
+	r = parse(argc, argv, &s);
 	if (r)
 		return r;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
