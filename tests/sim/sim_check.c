@@ -526,10 +526,16 @@ static bool is_troubled(struct sim_world *w, uint32_t pair, uint32_t rail)
 	return false;
 }
 
+/* Have frames waited for the wire so long, on this rail between the two, that it looks like silence? */
+static bool has_queued(struct sim_world *w, uint32_t pair, uint32_t rail)
+{
+	return sim_port(w, w->pairs[pair].hosts[0], rail)->queued_until_ns > w->now_ns ||
+	       sim_port(w, w->pairs[pair].hosts[1], rail)->queued_until_ns > w->now_ns;
+}
+
 /*
- * By time a path may be suspected wrongly while frames queue on the wire: when
- * other conns use the same ports, when what another rail carried has moved to
- * it, or when a burst fills all windows in both directions. Never because of
+ * By time a path may be suspected wrongly while frames, or the answers to them
+ * on another rail, queue on the wire or are held up there. Never because of
  * what clients do or leave undone.
  */
 static bool may_be_congested(struct sim_world *w, uint32_t pair, enum mrc_path_reason reason)
@@ -538,10 +544,10 @@ static bool may_be_congested(struct sim_world *w, uint32_t pair, enum mrc_path_r
 	    reason != MRC_REASON_PROBE)
 		return false;
 	for (uint32_t r = 0; r < w->o.rails; r++) {
-		if (is_troubled(w, pair, r))
+		if (is_troubled(w, pair, r) || has_queued(w, pair, r))
 			return true;
 	}
-	return w->o.hosts > 2 || w->is_proving;
+	return false;
 }
 
 /* With next to no room to remember things by, frames are refused and their paths with them. */
@@ -584,7 +590,8 @@ void sim_check_share(struct sim_world *w)
 			for (uint8_t r = 0; r < w->o.rails; r++) {
 				double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
 
-				if ((double)bytes[r] * SHARE_LEAST < (double)total * weight)
+				if (bytes[r] < w->o.window_bytes_min &&
+				    (double)bytes[r] * SHARE_LEAST < (double)total * weight)
 					sim_fail(w, "share",
 						 "host %s path %u to %s is healed and carries %llu "
 						 "KiB "

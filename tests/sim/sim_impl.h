@@ -178,7 +178,7 @@ struct frame {
 	uint8_t *payload; /* as it left */
 	bool is_nop, is_zeroed, is_reading;
 	bool is_loose; /* its queue pair is dead, and it is beyond what holds others up */
-	uint64_t arrive_ns;
+	uint64_t post_ns, arrive_ns;
 	uint64_t serial;
 	uint32_t path_epoch;
 	struct mrc_wire_hdr hdr;
@@ -227,6 +227,7 @@ struct port {
 	uint64_t slow, delay_factor;
 	uint64_t corrupt_body_permille, corrupt_hdr_permille;
 	uint64_t free_at_ns;       /* the wire has sent all before */
+	uint64_t queued_until_ns;  /* frames have lately waited long for it */
 	uint64_t trouble_until_ns; /* a fault holds or held lately: it may be suspected */
 };
 

@@ -5,7 +5,9 @@
 
 #include "sim_impl.h"
 
-#define LATE_NS  MRC_MS         /* what a dead queue pair sent arrives up to so late */
+#define LATE_NS MRC_MS /* what a dead queue pair sent arrives up to so late */
+#define QUEUED_NS \
+	(50 * MRC_MS) /* so long after a queue its delay may still be held against a path */
 #define RETRY_NS (200 * MRC_US) /* a transport tries again what does not get through */
 
 /* ---- frames ---- */
@@ -114,6 +116,7 @@ void sim_post(struct sim_world *w, uint32_t pair, uint32_t side, const struct mr
 		.path = post->index,
 		.side = side,
 		.payload_addr = post->payload_addr,
+		.post_ns = w->now_ns,
 		.serial = end->serial,
 		.path_epoch = post->path_epoch,
 		.hdr = post->hdr,
@@ -210,13 +213,15 @@ void sim_frame_out(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t s
 	struct end *end = &p->ends[side];
 	struct wire *wire = &end->out;
 	struct frame *f = wire->queue_head;
-	const struct port *out = sim_port(w, w->pairs[pair].hosts[side], path);
+	struct port *out = sim_port(w, w->pairs[pair].hosts[side], path);
 	const struct port *in = sim_port(w, w->pairs[pair].hosts[1 - side], path);
 	uint64_t delay_ns = w->o.delay_ns * MRC_MAX(out->delay_factor, in->delay_factor);
 
 	if (end->serial != serial || wire->is_dead || !f)
 		return;
 	wire->is_busy = false;
+	if (w->now_ns - f->post_ns > w->o.suspect_floor_ns / 4)
+		out->queued_until_ns = w->now_ns + QUEUED_NS;
 	wire->queue_head = f->next;
 	if (!wire->queue_head)
 		wire->queue_tail = NULL;
