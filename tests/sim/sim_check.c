@@ -118,6 +118,8 @@ bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side,
 		return c->is_dead[1 - side];
 	case MRC_OUT_CLOSED:
 		return c->is_closed_early;
+	case MRC_OUT_NO_RESOURCES: /* the peer's engine had no room for it: no client heard of it */
+		return side == c->opener && !c->ends[1 - side].id;
 	default:
 		return c->refused && outcome == c->refused;
 	}
