@@ -177,6 +177,7 @@ void sim_auth(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t serial
 		return;
 	}
 	w->counts.handshakes++;
+	pr->is_met = true;
 	join(w, pair, path, 1);
 	sim_pump(w, pair, 1);
 }

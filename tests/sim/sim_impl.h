@@ -260,6 +260,7 @@ struct pair {
 	struct pair_end ends[2];
 	struct path *paths;
 	uint64_t restarts; /* of either daemon */
+	bool is_met;       /* both ends held a conn epoch at once: before, one may begin again */
 	uint32_t *chans;   /* all that were ever opened */
 	uint32_t chan_count, chan_cap;
 };

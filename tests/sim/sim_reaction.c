@@ -203,6 +203,8 @@ static int measure(const struct traffic *t, const struct settings *settings)
 	struct sim_counts sum = {0};
 	uint64_t untouched = 0;
 	uint64_t failed = 0;
+	uint64_t worst_seed = 0;
+	uint64_t worst_ns = 0;
 	int r = 0;
 
 	if (!plain || !faulted)
@@ -237,6 +239,10 @@ static int measure(const struct traffic *t, const struct settings *settings)
 			if (extra_ns > HIT_NS)
 				samples_add(&hit, extra_ns);
 		}
+		if (max_ns > worst_ns) {
+			worst_ns = max_ns;
+			worst_seed = o.seed;
+		}
 		if (max_ns > HIT_NS)
 			samples_add(&worst, max_ns);
 		else
@@ -255,6 +261,8 @@ static int measure(const struct traffic *t, const struct settings *settings)
 	row("extra delay, each message hit", &hit);
 	row("extra delay, the worst of each run", &worst);
 	histogram(&worst);
+	printf("  the worst again: mrc-sim --reaction --only %s --runs 1 --seed %llu --trace\n",
+	       t->name, (unsigned long long)worst_seed);
 	if (settings->is_aimed &&
 	    (quantile(&hit, 500) >= AIM_P50_NS || quantile(&worst, 1000) >= AIM_MAX_NS)) {
 		printf("FAILED: the aim is a median below %llu us and a maximum below %llu us\n",
