@@ -133,6 +133,8 @@ struct sc_action {
 	uint64_t len;                 /* SEND */
 	enum mrc_lvl level;           /* SEND */
 	uint64_t every_ns;            /* SEND: between two */
+	bool is_given_up;             /* SEND: each is, `give_up_ns` after it was said */
+	uint64_t give_up_ns;
 	enum sim_manner manner;
 	struct sim_fault_spec fault;
 	uint64_t amount;

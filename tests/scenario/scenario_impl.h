@@ -28,7 +28,7 @@ struct sc_call {
 	void (*call)(struct sc_run *run, struct sc_call *self);
 	uint32_t event;
 	uint32_t active; /* index of the fault; SC_NONE: none */
-	uint32_t msg;    /* next to be sent */
+	uint32_t msg;    /* next to be sent; or number to be given up */
 	uint64_t until_ns;
 };
 

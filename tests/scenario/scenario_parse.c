@@ -585,6 +585,10 @@ static void send_action(struct parser *p, struct sc_action *a)
 	}
 	if (sc_took(&p->words, "every"))
 		a->every_ns = number_of(p, SC_TIME, "a time");
+	if (sc_took(&p->words, "giving-up")) {
+		a->is_given_up = true;
+		a->give_up_ns = number_of(p, SC_TIME, "a time");
+	}
 	if (p->is_line_bad)
 		return;
 	if (a->len > c->len_max)

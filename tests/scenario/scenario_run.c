@@ -13,7 +13,7 @@
 #include "scenario_impl.h"
 
 #define WARM_NS  (10 * MRC_S)
-#define LIMIT_NS (20 * MRC_S) /* when the file names no end */
+#define LIMIT_NS (20 * MRC_S) /* after the last `at`, when the file names no end */
 #define WIND_NS  (60 * MRC_S) /* for all to be answered, closed and healed in the end */
 
 static uint64_t time_of(const struct sc_run *run)
@@ -161,6 +161,13 @@ static void channel_open(struct sc_run *run, const struct sc_event *e)
 		fail(run, e->line, "the channel cannot be opened now");
 }
 
+static void give_up(struct sc_run *run, struct sc_call *self)
+{
+	const struct sc_action *a = &run->sc->events[self->event].action;
+
+	sim_cancel(run->world, run->channels[a->channel], a->host, self->msg);
+}
+
 static void send_one(struct sc_run *run, const struct sc_event *e, uint32_t msg)
 {
 	const struct sc_action *a = &e->action;
@@ -174,6 +181,10 @@ static void send_one(struct sc_run *run, const struct sc_event *e, uint32_t msg)
 		(uint32_t)sim_send(run->world, run->channels[a->channel], a->host, a->len,
 				   a->level);
 	run->planned[a->channel][role]++;
+	if (a->is_given_up)
+		call_at(run, sim_now_ns(run->world) + a->give_up_ns,
+			(uint32_t)(e - run->sc->events), give_up)
+			->msg = run->numbers[a->channel][role][msg];
 }
 
 static void send_next(struct sc_run *run, struct sc_call *self)
@@ -429,11 +440,16 @@ static void play(struct sc_run *run)
 		return;
 	}
 	run->start_ns = sim_now_ns(run->world);
-	limit_ns = run->start_ns + LIMIT_NS;
+	limit_ns = run->start_ns;
 	for (uint32_t i = 0; i < run->sc->event_count; i++) {
-		if (!run->sc->events[i].is_when)
-			call_at(run, run->start_ns + run->sc->events[i].at_ns, i, happen_call);
+		const struct sc_event *e = &run->sc->events[i];
+
+		if (e->is_when)
+			continue;
+		call_at(run, run->start_ns + e->at_ns, i, happen_call);
+		limit_ns = MRC_MAX(limit_ns, run->start_ns + e->at_ns + e->action.span_ns);
 	}
+	limit_ns += LIMIT_NS;
 	if (run->sc->end_ns) {
 		limit_ns = MRC_NEVER;
 		call_at(run, run->start_ns + run->sc->end_ns, 0, end_call);
