@@ -129,6 +129,42 @@ static void nothing_is_posted_after_the_void_and_it_says_what_was(void **state)
 	lab_host_fini(&h);
 }
 
+/* What the receiver needs besides: how far its window goes, and which piece of its ring is used up. */
+static void a_void_says_what_is_settled_and_its_place_in_the_ring(void **state)
+{
+	const struct lab_state committed = {.delivered = 1,
+					    .visible = 1,
+					    .final = 1,
+					    .ring_limit = LAB_RING_BYTES,
+					    .msg_limit = LAB_WINDOW};
+	const struct mrc_act_post *post;
+	struct lab_host h;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	id = lab_solo_channel(&h, false);
+	assert_int_equal(lab_send(&h, id, 70, MRC_LVL_COMMITTED, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_feed_state(&h, 0, 0, &committed), 0);
+	lab_pump(&h);
+	lab_done_is(&h, 0, MRC_OUT_OK);
+	assert_int_equal(lab_send(&h, id, 30, MRC_LVL_COMMITTED, 1), 0);
+	assert_int_equal(lab_send(&h, id, LEN, MRC_LVL_COMMITTED, 2), 0);
+	for (uint64_t i = 1; i < 3; i++)
+		assert_int_equal(lab_cancel(&h, id, i, MRC_OUT_TIMED_OUT), 0);
+	lab_pump(&h);
+	for (uint32_t i = 0; i < 2; i++) {
+		post = lab_posted(&h, MRC_WIRE_VOID, 0, i);
+		assert_non_null(post);
+		assert_int_equal(post->hdr.offset, 1 + i);
+		assert_int_equal(post->hdr.arg, 1);
+		/* The second one would have had a buffer of its own. */
+		assert_int_equal(post->hdr.msg_len, i ? 0 : 30);
+		assert_int_equal(post->hdr.addr, i ? 0 : 70);
+	}
+	lab_host_fini(&h);
+}
+
 /* ---- the receiver's memory ---- */
 
 static void a_landing_buffer_is_freed_when_every_path_has_passed_or_is_fenced(void **state)
@@ -330,18 +366,24 @@ static void frames_overtaken_by_their_void_are_ignored(void **state)
 					  .msg_len = 100,
 					  .body_len = 50};
 	struct mrc_wire_hdr at_place = frag;
+	struct mrc_wire_hdr next = frag;
 	struct mrc_place place;
 	struct lab_host h;
 	struct mrc_channel *ch;
 
 	lab_solo_up(&h, 2, false);
 	ch = mrc_conn_channel(h.conn, lab_solo_channel(&h, false));
-	assert_int_equal(lab_feed_frag(&h, 0, frag, (struct lab_came){0}), 0);
-	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.msg_len = 100}, NULL, 0), 0);
-	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.offset = 1}, NULL, 0), 0);
+	/* Nothing of either was heard of before, and nothing is said of a place. */
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.offset = i}, NULL, 0), 0);
+	next.msg = 2;
+	next.addr = 100;
+	next.body_len = 100;
+	assert_int_equal(lab_feed_frag(&h, 0, next, (struct lab_came){0}), 0);
 	settle_time(&h);
-	/* The ring has moved on: its place may be another message's. */
-	assert_int_equal(ch->ring_head, 100);
+	/* The ring has moved on: the place of the first may be another message's. */
+	assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, 0), 1);
+	assert_int_equal(ch->ring_head, 200);
 	assert_int_equal(lab_feed_frag(&h, 1, frag, (struct lab_came){0}), 0);
 	assert_int_equal(lab_feed_frag(&h, 1, frag, (struct lab_came){.is_bad = true}), 0);
 	at_place.conn_epoch = LAB_EPOCH;
@@ -354,7 +396,7 @@ static void frames_overtaken_by_their_void_are_ignored(void **state)
 			 NULL),
 		0);
 	lab_pump(&h);
-	assert_null(lab_find(&h, MRC_ACT_DELIVER, 0, 0));
+	assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, 0), 1);
 	assert_null(lab_find(&h, MRC_ACT_LANDING_WANT, 0, 0));
 	assert_null(lab_posted(&h, MRC_WIRE_WANT, 0, 0));
 	assert_int_equal(lab_count(&h, MRC_ACT_GAP, 0), 2);
@@ -392,37 +434,43 @@ static void a_void_moves_the_window_it_needs(void **state)
 /* Those that are whole and wait behind it are delivered, and their credit is told, by the VOID alone. */
 static void what_stands_behind_a_void_message_goes_on_by_itself(void **state)
 {
-	struct lab_host h;
-	uint32_t from;
+	for (int is_unordered = 0; is_unordered < 2; is_unordered++) {
+		struct lab_host h;
+		uint32_t from;
 
-	lab_solo_up(&h, 1, false);
-	lab_solo_channel(&h, false);
-	for (uint64_t i = 1; i < 3; i++)
-		assert_int_equal(lab_feed_frag(&h, 0,
-					       (struct mrc_wire_hdr){.flags = MRC_WIRE_F_EAGER,
-								     .msg = i,
-								     .msg_len = 10,
-								     .body_len = 10,
-								     .addr = 10 * i},
-					       (struct lab_came){0}),
-				 0);
-	settle_time(&h);
-	from = h.log_count;
-	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.msg_len = 10}, NULL, 0), 0);
-	settle_time(&h);
-	settle_time(&h);
-	assert_int_equal(lab_find(&h, MRC_ACT_GAP, from, 0)->msg.number, 0);
-	assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, from), 2);
-	assert_int_equal(state_told(&h, from).ring_limit, LAB_RING_BYTES + 30);
-	assert_int_equal(state_told(&h, from).msg_limit, LAB_WINDOW + 3);
-	assert_int_equal(state_told(&h, from).final, 3);
-	lab_host_fini(&h);
+		lab_solo_up(&h, 1, false);
+		lab_solo_channel(&h, is_unordered);
+		for (uint64_t i = 1; i < 3; i++)
+			assert_int_equal(
+				lab_feed_frag(&h, 0,
+					      (struct mrc_wire_hdr){.flags = MRC_WIRE_F_EAGER,
+								    .msg = i,
+								    .msg_len = 10,
+								    .body_len = 10,
+								    .addr = 10 * i},
+					      (struct lab_came){0}),
+				0);
+		settle_time(&h);
+		assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, 0), is_unordered ? 2 : 0);
+		from = h.log_count;
+		assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.msg_len = 10}, NULL, 0), 0);
+		settle_time(&h);
+		settle_time(&h);
+		assert_int_equal(lab_find(&h, MRC_ACT_GAP, from, 0)->msg.number, 0);
+		/* On an unordered channel they went before; their credit waited all the same. */
+		assert_int_equal(lab_count(&h, MRC_ACT_DELIVER, from), is_unordered ? 0 : 2);
+		assert_int_equal(state_told(&h, from).ring_limit, LAB_RING_BYTES + 30);
+		assert_int_equal(state_told(&h, from).msg_limit, LAB_WINDOW + 3);
+		assert_int_equal(state_told(&h, from).final, 3);
+		lab_host_fini(&h);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_posted_after_the_void_and_it_says_what_was),
+		cmocka_unit_test(a_void_says_what_is_settled_and_its_place_in_the_ring),
 		cmocka_unit_test(a_landing_buffer_is_freed_when_every_path_has_passed_or_is_fenced),
 		cmocka_unit_test(what_cannot_be_writing_is_not_waited_for),
 		cmocka_unit_test(the_ring_and_the_credit_wait_as_well_and_are_told_when_it_is_over),

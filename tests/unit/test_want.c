@@ -266,7 +266,7 @@ static void wants_of_a_dead_path_find_room_to_be_remembered(void **state)
 	lab_pump(&f.h);
 	assert_int_equal(f.h.conn->wants_out, bound);
 	path = lab_posted(&f.h, MRC_WIRE_WANT, from, 0)->index;
-	for (; f.h.conn->ranges.free_count > bound; lost++)
+	for (; lost < 1000 && f.h.conn->ranges.free_count > bound; lost++)
 		assert_int_equal(lose(&f, !path, 20 * lost, 20 * lost + 10, true), 0);
 	from = f.h.log_count;
 	lab_path(&f.h, MRC_EV_PATH_DOWN, path, MRC_REASON_ERROR);
@@ -312,7 +312,7 @@ static void a_frame_that_cannot_be_remembered_is_not_taken_in(void **state)
 
 	fixture_init(&f, &limits);
 	from = f.h.log_count;
-	for (i = 0; f.h.conn->ranges.free_count > f.h.conn->limits.ranges_max / 4; i++)
+	for (i = 0; i < 1000 && f.h.conn->ranges.free_count > f.h.conn->limits.ranges_max / 4; i++)
 		assert_int_equal(lose(&f, 0, 20 * i, 20 * i + 10, true), 0);
 	taken = f.h.conn->paths[0].taken;
 	assert_int_equal(lose(&f, 0, 20 * i, 20 * i + 10, true), 0);
