@@ -13,6 +13,7 @@
 #define AT_MSG_LIMIT  40
 #define AT_SERVICE    32 /* in that of OPEN */
 #define RANGES_PLENTY 1024
+#define STILL_NS      (20 * MRC_MS) /* what a paused host had answered has arrived by then */
 #define HOLDS_PLENTY  64
 #define SHARE_LEAST   16 /* a healed path carries at least this fraction of its fair share */
 
@@ -559,9 +560,29 @@ static bool is_tight(const struct sim_world *w, enum mrc_path_reason reason)
 	       (reason == MRC_REASON_ERROR || reason == MRC_REASON_PEER_FENCE);
 }
 
+/* A host that stands still has answered nothing on any path: that is no evidence against one (DESIGN 8). */
+static bool is_without_evidence(struct sim_world *w, uint32_t pair, uint32_t side)
+{
+	const struct host *peer = &w->hosts[w->pairs[pair].hosts[1 - side]];
+
+	if (!peer->paused || w->now_ns - peer->paused_ns < STILL_NS)
+		return false;
+	for (uint32_t r = 0; r < w->o.rails; r++) {
+		if (has_queued(w, pair, r) ||
+		    sim_port(w, w->pairs[pair].hosts[0], r)->trouble_until_ns > w->now_ns ||
+		    sim_port(w, w->pairs[pair].hosts[1], r)->trouble_until_ns > w->now_ns)
+			return false;
+	}
+	return true;
+}
+
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_path *ap)
 {
+	if (ap->state == MRC_PATH_ASSUMED_BAD && ap->reason == MRC_REASON_SILENT &&
+	    is_without_evidence(w, pair, side))
+		sim_fail(w, "blame", "host %s path %u: %s stands still, and the path is given up",
+			 host_name(w, pair, side), ap->index, host_name(w, pair, 1 - side));
 	if (ap->state != MRC_PATH_ASSUMED_BAD || is_troubled(w, pair, ap->index) ||
 	    may_be_congested(w, pair, ap->reason) || is_tight(w, ap->reason))
 		return;

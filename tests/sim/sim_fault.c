@@ -220,7 +220,8 @@ uint32_t sim_fault_begin(struct sim_world *w, const struct sim_fault_spec *spec)
 		w->active_count--;
 		return 0;
 	case SIM_PAUSE:
-		w->hosts[spec->host].paused++;
+		if (!w->hosts[spec->host].paused++)
+			w->hosts[spec->host].paused_ns = w->now_ns;
 		w->hosts[spec->host].trouble_until_ns = MRC_NEVER;
 		return f->handle;
 	case SIM_RESTART:

@@ -270,6 +270,7 @@ struct host {
 	uint32_t boot; /* how often it was started */
 	uint32_t down; /* faults that hold it down */
 	uint32_t paused;
+	uint64_t paused_ns; /* since when */
 	bool is_fast;
 	uint64_t offset_ns; /* its clock began elsewhere */
 	uint64_t trouble_until_ns;
