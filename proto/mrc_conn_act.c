@@ -94,6 +94,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			path->probe_ns = conn->now_ns;
 			path->probe_id++;
 			post_begin(conn, path, act, MRC_WIRE_PROBE, MRC_REC_PROBE, pad);
+			path->probe_count = path->posted;
 			path->bytes_sent -= pad; /* padding is no payload */
 			act->post.pad_len = pad;
 			act->post.hdr.body_len = pad;

@@ -601,6 +601,11 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 	if (id != path->probe_id || path->probe_ns == MRC_NEVER)
 		return;
 	path->probe_ns = MRC_NEVER;
+	/*
+	 * The path is in order, so the answer acknowledges what was before the probe.
+	 * It comes by this path itself, and so also when the ACKs go by a dead one.
+	 */
+	mrc_conn_path_acked(conn, path, path->probe_count);
 	mrc_path_rate_age(path, conn->now_ns);
 	if (path->state != MRC_PATH_PROBING)
 		return;
@@ -761,11 +766,11 @@ struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room 
 
 		if (path->state != MRC_PATH_GOOD || !mrc_path_has_room(path, room))
 			continue;
-		/* One that owes us an answer for long may be dying: words go elsewhere. */
+		/* One that owes us an answer for long may be dying: words go elsewhere, or where we hear something. */
 		timeout_ns = mrc_path_timeout_ns(path, &conn->limits);
 		if (path->oldest_sent_ns != MRC_NEVER &&
 		    conn->now_ns - path->oldest_sent_ns > timeout_ns / 2) {
-			if (!fallback || path->oldest_sent_ns > fallback->oldest_sent_ns)
+			if (!fallback || path->heard_ns > fallback->heard_ns)
 				fallback = path;
 			continue;
 		}

@@ -429,6 +429,13 @@ static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, con
 
 /* ---- words about paths ---- */
 
+/* What an answer proves may convict a path that is late. */
+static void judge_all(struct mrc_conn *conn)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		mrc_conn_path_judge(conn, &conn->paths[i]);
+}
+
 static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
 	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
@@ -455,9 +462,7 @@ static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const u
 		if (mrc_conn_path_acked(conn, path, taken))
 			return -EPROTO;
 	}
-	/* What these answers prove may convict a path that is late. */
-	for (uint8_t i = 0; i < conn->path_count; i++)
-		mrc_conn_path_judge(conn, &conn->paths[i]);
+	judge_all(conn);
 	return 0;
 }
 
@@ -505,7 +510,7 @@ static int on_path_open(struct mrc_path *path, const struct mrc_wire_hdr *hdr)
 {
 	uint32_t share = (uint32_t)(hdr->arg >> 32);
 
-	if (share ? share < MRC_SHARE_MIN : path->share_given != 0)
+	if (share ? share < MRC_SHARE_MIN || !path->share_given : path->share_given != 0)
 		return -EPROTO; /* queue pairs have shares at both ends */
 	path->share = share;
 	return 0;
@@ -530,6 +535,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	}
 	path->taken++;
 	path->frames_received++;
+	path->heard_ns = conn->now_ns;
 	path->bytes_received += hdr->type == MRC_WIRE_FRAG ? hdr->body_len : 0;
 	if (hdr->type == MRC_WIRE_ACK) {
 		if (hdr->arg & 1)
@@ -581,6 +587,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		break;
 	case MRC_WIRE_PROBE_ACK:
 		mrc_conn_probe_answered(conn, path, hdr->msg);
+		judge_all(conn);
 		break;
 	case MRC_WIRE_PATH_FENCE:
 		on_fence(conn, hdr);

@@ -52,6 +52,8 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->oldest_sent_ns = MRC_NEVER;
 	path->answered_sent_ns = 0;
 	path->elicited_ns = now_ns;
+	path->heard_ns = now_ns;
+	path->first_sent_ns = now_ns;
 	path->evidence_ns = MRC_NEVER;
 	path->judge_ns = MRC_NEVER;
 	path->revive_ns = MRC_NEVER;
@@ -100,8 +102,10 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 
 	MRC_ASSERT(path->posted - MRC_MIN(path->acked, path->sent) < path->record_count);
 	MRC_ASSERT(path->share == 0 || path->posted - path->acked < path->share);
-	if (path->bytes_in_flight == 0) /* a pause must not count as slowness */
+	if (path->bytes_in_flight == 0) { /* a pause must not count as slowness */
 		path->rate.delivered_ns = now_ns;
+		path->first_sent_ns = now_ns;
+	}
 	*record = (struct mrc_record){
 		.is_eliciting = is_eliciting,
 		.len = bytes,
@@ -109,6 +113,7 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 		.queued = path->bytes_in_flight + bytes,
 		.delivered = path->rate.delivered_bytes,
 		.delivered_ns = path->rate.delivered_ns,
+		.first_sent_ns = path->first_sent_ns,
 	};
 	path->posted++;
 	path->bytes_in_flight += bytes;
@@ -162,8 +167,17 @@ static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
 static void rate_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
 			uint64_t now_ns)
 {
+	uint64_t sending_ns = newest->sent_ns - newest->first_sent_ns;
 	uint64_t then_ns = newest->delivered_ns;
 	uint64_t best_old = path->rate.best;
+
+	/*
+	 * Answers that were held up and come together make the time they took look
+	 * short; faster than it was sent, nothing was delivered. (The delivery rate
+	 * estimate of draft-cheng-iccrg-delivery-rate-estimation.)
+	 */
+	then_ns = MRC_MIN(then_ns, now_ns - sending_ns);
+	path->first_sent_ns = newest->sent_ns;
 
 	if (newest->is_app_limited) {
 		then_ns += path->rtt.min_ns + MRC_ACK_DELAY_NS;

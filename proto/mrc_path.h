@@ -62,6 +62,7 @@ struct mrc_record {
 	uint64_t queued;    /* bytes in flight when it was sent, its own included */
 	uint64_t delivered; /* the rate's, when it was sent */
 	uint64_t delivered_ns;
+	uint64_t first_sent_ns; /* the rate's, when it was sent */
 };
 
 struct mrc_path {
@@ -96,6 +97,8 @@ struct mrc_path {
 	uint64_t oldest_queued;    /* and its `queued` */
 	uint64_t answered_sent_ns; /* when the newest acked eliciting frame was sent */
 	uint64_t elicited_ns;      /* when the last eliciting frame was sent */
+	uint64_t heard_ns;         /* when the last frame came by it */
+	uint64_t first_sent_ns;    /* when what was acked last, or began after a pause, was sent */
 
 	/* Frames received in this epoch, and what we told the peer of it. */
 	uint64_t taken;
@@ -122,8 +125,10 @@ struct mrc_path {
 	uint64_t good_since_ns; /* carries data since; resets the backoff */
 
 	/* Probes of ours. */
-	uint64_t probe_id;     /* of the last one */
-	uint64_t probe_ns;     /* when it was sent; MRC_NEVER: none outstanding */
+	uint64_t probe_id; /* of the last one */
+	uint64_t
+		probe_count; /* frames posted with it: its answer says that so many were taken in */
+	uint64_t probe_ns;   /* when it was sent; MRC_NEVER: none outstanding */
 	uint64_t probe_due_ns; /* send one then */
 	uint32_t probes_good;  /* answered in a row since PROBING began */
 
