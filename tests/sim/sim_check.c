@@ -576,9 +576,32 @@ static bool is_without_evidence(struct sim_world *w, uint32_t pair, uint32_t sid
 	return true;
 }
 
+/*
+ * Suspected by time only when the peer has answered, by whatever path, something
+ * that was sent after what this one owes an answer to: silence of all paths says
+ * something of the peer or of us, and nothing of this one (DESIGN 8).
+ */
+static void check_evidence(struct sim_world *w, uint32_t pair, uint32_t side,
+			   const struct mrc_act_path *ap)
+{
+	const struct pair_end *pe = &w->pairs[pair].ends[side];
+	uint64_t asked_ns = sim_path_asked_ns(w, pair, side, ap->index);
+
+	/* The peer-silent limit, which needs no evidence, is 10 s. */
+	if (ap->reason != MRC_REASON_SILENT || pe->heard_ns > asked_ns ||
+	    asked_ns - pe->heard_ns > 5 * MRC_S)
+		return;
+	sim_fail(w, "blame",
+		 "host %s path %u to %s is suspected, and the peer was last heard %llu us before",
+		 host_name(w, pair, side), ap->index, host_name(w, pair, 1 - side),
+		 (unsigned long long)((asked_ns - pe->heard_ns) / MRC_US));
+}
+
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_path *ap)
 {
+	if (ap->state == MRC_PATH_ASSUMED_BAD)
+		check_evidence(w, pair, side, ap);
 	if (ap->state == MRC_PATH_ASSUMED_BAD && ap->reason == MRC_REASON_SILENT &&
 	    is_without_evidence(w, pair, side))
 		sim_fail(w, "blame", "host %s path %u: %s stands still, and the path is given up",

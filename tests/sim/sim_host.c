@@ -71,6 +71,14 @@ static uint64_t world_time(const struct sim_world *w, uint32_t host, uint64_t at
 	return h->is_fast ? at_ns / 11 * 10 + at_ns % 11 : at_ns;
 }
 
+uint64_t sim_path_asked_ns(const struct sim_world *w, uint32_t pair, uint32_t side, uint8_t path)
+{
+	const struct mrc_conn *conn = w->pairs[pair].ends[side].conn;
+
+	return conn->paths[path].oldest_sent_ns +
+	       mrc_path_timeout_ns(&conn->paths[path], &conn->limits) / 2;
+}
+
 /* ---- events in ---- */
 
 int sim_tell(struct sim_world *w, uint32_t pair, uint32_t side, const struct mrc_event_in *ev)
@@ -80,6 +88,8 @@ int sim_tell(struct sim_world *w, uint32_t pair, uint32_t side, const struct mrc
 
 	if (!pe->conn)
 		return -ENOENT;
+	if (ev->kind == MRC_EV_ARRIVED)
+		pe->heard_ns = sim_clock(w, w->pairs[pair].hosts[side]);
 	pe->may_alloc = is_setup(ev);
 	r = mrc_conn_handle(pe->conn, ev, sim_clock(w, w->pairs[pair].hosts[side]));
 	pe->may_alloc = false;

@@ -253,6 +253,7 @@ struct pair_end {
 	uint32_t ctl_epoch;   /* control frames heard: of this conn epoch, */
 	uint64_t ctl_next;    /* all before this number */
 	uint64_t good_bytes[MRC_PATHS_MAX]; /* sent when the proof began */
+	uint64_t heard_ns;                  /* when the peer was last heard; its own clock */
 };
 
 struct pair {
@@ -392,6 +393,8 @@ int sim_tell(struct sim_world *w, uint32_t pair, uint32_t side, const struct mrc
 void sim_pump(struct sim_world *w, uint32_t pair, uint32_t side);
 void sim_engine_timer(struct sim_world *w, uint32_t pair, uint32_t side, uint64_t armed_ns);
 uint64_t sim_clock(const struct sim_world *w, uint32_t host);
+/* When a sibling must have been asked, at the earliest, for its answer to speak against this path. */
+uint64_t sim_path_asked_ns(const struct sim_world *w, uint32_t pair, uint32_t side, uint8_t path);
 void sim_host_start(struct sim_world *w, uint32_t host);
 void sim_host_stop(struct sim_world *w, uint32_t host);
 void sim_pair_free(struct sim_world *w, struct pair *pair);
