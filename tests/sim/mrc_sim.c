@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim_cost.h"
 #include "sim_exhaust.h"
 #include "sim_reaction.h"
 #include "sim_scale.h"
@@ -29,7 +30,7 @@ static void usage(FILE *out)
 	fprintf(out,
 		"usage: mrc-sim [--seed S | --seeds FROM-TO | --minutes M] [--set NAME=VALUE,...]\n"
 		"               [--trace] [--shrink] [--replay]\n"
-		"       mrc-sim --exhaustive | --reaction | --scale HOSTS; each has its own --help\n"
+		"       mrc-sim --exhaustive | --reaction | --scale HOSTS | --cost; each has its own --help\n"
 		"\n"
 		"Runs engines against each other under faults drawn from a seed, in virtual time, "
 		"and\n"
@@ -196,6 +197,7 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } drivers[] = {
+	{"--cost", sim_cost_main},
 	{"--exhaustive", sim_exhaust_main},
 	{"--reaction", sim_reaction_main},
 	{"--scale", sim_scale_main},

@@ -122,6 +122,26 @@ static bool is_delivered(struct sim_world *w, void *context)
 	return status.delivered == s->count;
 }
 
+/* What the engines knew of their paths when it happened: their timers come of it. */
+static void paths_print(struct sim_world *w)
+{
+	for (uint32_t host = 0; host < 2; host++) {
+		for (uint8_t r = 0; r < RAILS; r++) {
+			struct mrc_path_info info;
+
+			mrc_conn_path_info(sim_conn(w, host, 1 - host), r, &info);
+			printf("host %c path %u: rtt %.1f us, least %.1f, rate %.1f MB/s, window "
+			       "%llu "
+			       "KiB, in flight %llu KiB, %u frames\n",
+			       'a' + (int)host, r, (double)info.rtt_ns / 1000,
+			       (double)info.rtt_ns_min / 1000, (double)info.rate_bytes_per_s / 1e6,
+			       (unsigned long long)info.window_bytes >> 10,
+			       (unsigned long long)info.bytes_in_flight >> 10,
+			       info.frames_in_flight);
+		}
+	}
+}
+
 /*
  * delays_out[n]: from when message n was due to be sent until it was delivered.
  * The fault, if any, begins fault_ns after the warming up. False: a checker fired.
@@ -145,8 +165,11 @@ static bool run(const struct sim_options *o, const struct traffic *t, bool is_fa
 		sim_at(w, s.begin_ns, stream_send, &s);
 		is_good = sim_run_to(w, s.begin_ns + WARM_NS + fault_ns);
 	}
-	if (is_good && is_faulted)
+	if (is_good && is_faulted) {
+		if (settings->is_traced)
+			paths_print(w);
 		sim_fault_begin(w, &fault);
+	}
 	is_good = is_good && sim_run_until(w, is_delivered, &s, sim_now_ns(w) + UP_NS);
 	for (uint64_t n = 0; n < s.count && is_good; n++) {
 		struct sim_message_status m;
