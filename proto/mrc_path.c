@@ -72,6 +72,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
 	path->is_rate_weak = false;
+	path->rate_least = 0;
 	path->rate.delivered_ns = now_ns;
 }
 
@@ -145,16 +146,34 @@ struct mrc_record *mrc_path_pop(struct mrc_path *path, uint64_t count)
 	return record;
 }
 
+/*
+ * What was under way when a frame was sent, its own bytes included, has arrived
+ * within its delay. So a rail that is never filled has a rate too, and its timer
+ * does not take its queue for what an unknown rail would need for it.
+ */
+static void least_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t now_ns)
+{
+	uint64_t delay_ns = MRC_MAX(now_ns - newest->sent_ns, 1);
+	uint64_t least = (uint64_t)((unsigned __int128)newest->queued * MRC_S / delay_ns);
+
+	path->rate_least = MRC_MAX(least, path->rate_least / 8 * 7);
+}
+
+static uint64_t rate_known(const struct mrc_path *path)
+{
+	return MRC_MAX(path->rate.best, path->rate_least);
+}
+
 static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
 {
 	uint64_t span_ns = WINDOW_DEPTH_NS;
 	uint64_t window;
 
-	if (path->rate.best == 0)
+	if (rate_known(path) == 0)
 		return;
 	if (path->rtt.min_ns != MRC_NEVER)
 		span_ns += path->rtt.min_ns;
-	window = (uint64_t)((unsigned __int128)path->rate.best * span_ns / MRC_S);
+	window = (uint64_t)((unsigned __int128)rate_known(path) * span_ns / MRC_S);
 	window = MRC_MAX(window, limits->path_window_bytes_min);
 	path->window_bytes = MRC_MIN(window, limits->path_window_bytes_max);
 }
@@ -222,6 +241,7 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 	if (newest) {
 		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
 		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, now_ns);
+		least_sample(path, newest, now_ns);
 		if (bytes) {
 			rate_sample(path, newest, bytes, now_ns);
 			window_set(path, limits);
@@ -239,8 +259,8 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 static uint64_t path_rate(const struct mrc_path *path)
 {
 	if (path->rate.best == 0)
-		return path->rate_assumed;
-	return path->is_rate_weak ? MRC_MAX(path->rate.best, path->rate_assumed / WEAK_FACTOR)
+		return MRC_MAX(path->rate_assumed, path->rate_least);
+	return path->is_rate_weak ? MRC_MAX(rate_known(path), path->rate_assumed / WEAK_FACTOR)
 				  : path->rate.best;
 }
 
@@ -259,7 +279,8 @@ uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
 
 uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limits *limits)
 {
-	uint64_t rate = path->rate.best ? path->rate.best : MRC_RATE_UNKNOWN;
+	uint64_t rate =
+		MRC_MAX(path->rate.best ? path->rate.best : MRC_RATE_UNKNOWN, path->rate_least);
 	uint64_t ceiling_ns = MRC_MAX(limits->suspect_ceiling_ns, path->floor_ns);
 	uint64_t timeout_ns =
 		mrc_rtt_timeout_ns(&path->rtt, path->floor_ns, limits->suspect_ceiling_ns);
@@ -279,7 +300,7 @@ uint32_t mrc_path_frag_bytes(const struct mrc_path *path, uint32_t frag_bytes_ma
 
 	if (path->rate.best == 0)
 		return MRC_MIN(frag_bytes_max, 2 * FRAG_BYTES_MIN);
-	bytes = (uint64_t)((unsigned __int128)path->rate.best * FRAG_NS / MRC_S);
+	bytes = (uint64_t)((unsigned __int128)rate_known(path) * FRAG_NS / MRC_S);
 	bytes = bytes / FRAG_GRAIN * FRAG_GRAIN;
 	bytes = MRC_MAX(bytes, FRAG_BYTES_MIN);
 	return (uint32_t)MRC_MIN(bytes, frag_bytes_max);

@@ -108,6 +108,7 @@ struct mrc_path {
 	/* Estimates. */
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
+	uint64_t rate_least;   /* and at least so fast lately: see least_sample() */
 	bool is_rate_weak;     /* only from frames that did not fill it */
 	uint64_t rate_assumed; /* while it has no rate of its own: the best of its siblings */
 	bool is_on_trial;      /* suspected by time, and not yet known whether rightly */
