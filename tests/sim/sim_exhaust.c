@@ -447,6 +447,8 @@ static enum verdict run_once(const struct exchange *x, const struct strike *stri
 				 run.stage, why);
 		}
 	}
+	if (next < count) /* it ended before */
+		verdict = NOT_POSSIBLE;
 	if (sim_failure(run.world)) {
 		verdict = FAILED;
 		snprintf(failure, 320, "%s", sim_failure(run.world));
@@ -634,7 +636,8 @@ static bool case_parse(const char *text, struct exchange *x, struct strike *stri
 			if (!strcmp(kinds[k].name, name))
 				s->kind = (enum kind)k;
 		}
-		if (s->kind == K_COUNT || s->host > 1 || s->rail >= x->rails)
+		if (s->kind == K_COUNT || s->host > 1 || s->rail >= x->rails ||
+		    (*count_out && s->at < s[-1].at))
 			return false;
 		(*count_out)++;
 	}
@@ -659,7 +662,7 @@ static int one_case(const char *text)
 	if (verdict == FAILED)
 		printf("FAILED %s\n", failure);
 	if (verdict == NOT_POSSIBLE)
-		printf("at this event it cannot happen\n");
+		printf("at this event it cannot happen, or the exchange is over before\n");
 	return verdict == FAILED;
 }
 
