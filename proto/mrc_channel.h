@@ -292,7 +292,7 @@ void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool)
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
 /* Its verdict is final (committed, rejected, void). */
 void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code);
-/* A LEVEL frame about it was acknowledged. */
+/* A LEVEL frame that said its verdict was acknowledged. */
 void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number);
 /* The client gave the buffer back. -EALREADY, -EINVAL. */
 int mrc_channel_in_release(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t number);

@@ -237,6 +237,7 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 		hdr->arg = msg->level | (uint64_t)msg->is_final << 8 |
 			   (uint64_t)(uint8_t)(int8_t)msg->outcome << 16 |
 			   (uint64_t)msg->code << 32;
+		record->is_final = msg->is_final;
 		ch->level_unacked++;
 	}
 	record->channel = ch->id;

@@ -255,7 +255,9 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 				MRC_ASSERT(ch->level_unacked > 0);
 				ch->level_unacked--;
 			}
-			mrc_channel_in_level_acked(ch, record->msg);
+			/* An earlier word about it, by another path, is not the verdict. */
+			if (record->is_final)
+				mrc_channel_in_level_acked(ch, record->msg);
 		}
 		mrc_conn_touch(conn, ch);
 		return;

@@ -51,6 +51,7 @@ struct mrc_record {
 	bool is_direct;      /* FRAG: this path epoch is the bytes' writer */
 	bool is_copy;        /* FRAG: writer_* name another writer */
 	bool is_blame;       /* WANT: some of it had failed its checksum */
+	bool is_final;       /* LEVEL: it said the verdict */
 	uint8_t writer_path; /* path id */
 	uint32_t writer_epoch;
 	uint32_t channel; /* this end's id */

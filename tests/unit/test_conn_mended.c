@@ -317,6 +317,59 @@ static void only_what_was_announced_goes_down(void **state)
 	lab_host_fini(&h);
 }
 
+/*
+ * The acknowledgement of an earlier LEVEL was taken for that of the verdict: the
+ * final count passed a rejected message whose rejection was still on its way, and
+ * its sender was told that it was committed.
+ */
+static void an_earlier_level_that_was_heard_is_not_the_verdict(void **state)
+{
+	struct mrc_wire_hdr ack = {.type = MRC_WIRE_ACK};
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = body, .end = body + sizeof(body), .ok = true};
+	const struct mrc_channel *ch;
+	struct lab_host h;
+	uint64_t first;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	h.releases = false;
+	id = lab_solo_channel(&h, false);
+	ch = mrc_conn_channel(h.conn, id);
+	for (uint32_t n = 0; n < 2; n++)
+		assert_int_equal(lab_feed(&h, 0,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_FRAG,
+								.flags = MRC_WIRE_F_EAGER |
+									 MRC_WIRE_F_VISIBLE,
+								.msg = n,
+								.msg_len = 10,
+								.body_len = 10,
+								.addr = 10 * n},
+					  NULL),
+				 0);
+	lab_pump(&h);
+	assert_int_equal(lab_msg(&h, MRC_EV_VISIBLE, id, 1, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_LEVEL, 0), 1);
+	first = h.conn->paths[0].posted;
+	assert_int_equal(lab_msg(&h, MRC_EV_REJECT, id, 1, 7), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_LEVEL, 0), 2);
+	mrc_put_u64(&c, h.conn->ctl_acked);
+	mrc_put_u8(&c, 1);
+	mrc_put_u16(&c, h.conn->paths[0].path_id);
+	mrc_put_u32(&c, h.conn->paths[0].epoch);
+	mrc_put_u64(&c, first);
+	ack.body_len = (uint32_t)(c.at - body);
+	assert_int_equal(lab_feed(&h, 0, ack, body), 0);
+	assert_int_equal(lab_msg(&h, MRC_EV_COMMIT, id, 0, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(ch->final_next, 1);
+	lab_ack_all(&h);
+	assert_int_equal(ch->final_next, 2);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_refused_control_frame_is_not_taken),
 		cmocka_unit_test(a_failed_attempt_does_not_hide_why_the_path_went),
 		cmocka_unit_test(only_what_was_announced_goes_down),
+		cmocka_unit_test(an_earlier_level_that_was_heard_is_not_the_verdict),
 	};
 
 	return cmocka_run_group_tests_name("conn_mended", tests, NULL, NULL);
