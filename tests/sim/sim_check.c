@@ -550,6 +550,13 @@ static bool may_be_congested(struct sim_world *w, uint32_t pair, enum mrc_path_r
 		if (is_troubled(w, pair, r) || has_queued(w, pair, r))
 			return true;
 	}
+	/* What one host is slow to take stands in the port of another before frames for a third. */
+	for (uint32_t host = 0; host < w->o.hosts; host++) {
+		for (uint32_t r = 0; r < w->o.rails; r++) {
+			if (sim_port(w, host, r)->trouble_until_ns > w->now_ns)
+				return true;
+		}
+	}
 	return false;
 }
 
