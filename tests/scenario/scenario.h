@@ -91,6 +91,7 @@ struct sc_cond {
 	bool is_negated;
 	uint32_t host, peer, rail, channel;
 	uint32_t msg_from, msg_to; /* names: m1 is 1 */
+	uint32_t msg_so_far;       /* in a run: all before it are so, and that does not change */
 	uint32_t what;             /* state, reason or metric, by kind */
 	bool has_outcome;
 	int outcome;

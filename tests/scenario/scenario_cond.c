@@ -238,7 +238,7 @@ static bool message_is(const struct sim_message_status *m, const struct sc_cond 
 }
 
 /* The first of them that is not so, or SC_NONE. */
-static uint32_t message_unlike(struct sc_run *run, const struct sc_cond *c,
+static uint32_t message_unlike(struct sc_run *run, struct sc_cond *c,
 			       struct sim_message_status *status_out)
 {
 	const struct sc_channel *ch = &run->sc->channels[c->channel];
@@ -246,7 +246,8 @@ static uint32_t message_unlike(struct sc_run *run, const struct sc_cond *c,
 	uint32_t sender = is_subject ? c->host : ch->from == c->host ? ch->to : ch->from;
 	const uint32_t *numbers = run->numbers[c->channel][role_of(run, c->channel, sender)];
 
-	for (uint32_t m = c->msg_from; m <= c->msg_to; m++) {
+	for (uint32_t m = c->msg_so_far; m <= c->msg_to; m++) {
+		c->msg_so_far = m;
 		*status_out = (struct sim_message_status){0};
 		if (numbers[m] != SC_NONE)
 			sim_message_status(run->world, run->channels[c->channel], sender,
@@ -274,7 +275,7 @@ static bool channel_is(struct sc_run *run, const struct sc_cond *c)
 	}
 }
 
-static bool cond_holds(struct sc_run *run, const struct sc_cond *c)
+static bool cond_holds(struct sc_run *run, struct sc_cond *c)
 {
 	struct sim_message_status message;
 	struct mrc_path_info info;
@@ -299,7 +300,7 @@ static bool cond_holds(struct sc_run *run, const struct sc_cond *c)
 	}
 }
 
-bool sc_holds(struct sc_run *run, const struct sc_clause *clause)
+bool sc_holds(struct sc_run *run, struct sc_clause *clause)
 {
 	for (uint32_t i = 0; i < clause->count; i++) {
 		if (cond_holds(run, &clause->conds[i]) == clause->conds[i].is_negated)
@@ -308,7 +309,7 @@ bool sc_holds(struct sc_run *run, const struct sc_clause *clause)
 	return true;
 }
 
-static void cond_seen(struct sc_run *run, const struct sc_cond *c, char *out, size_t out_len)
+static void cond_seen(struct sc_run *run, struct sc_cond *c, char *out, size_t out_len)
 {
 	struct sim_message_status message;
 	struct sim_channel_status status;
@@ -359,10 +360,10 @@ static void cond_seen(struct sc_run *run, const struct sc_cond *c, char *out, si
 	}
 }
 
-void sc_seen(struct sc_run *run, const struct sc_clause *clause, char *out, size_t out_len)
+void sc_seen(struct sc_run *run, struct sc_clause *clause, char *out, size_t out_len)
 {
 	for (uint32_t i = 0; i < clause->count; i++) {
-		const struct sc_cond *c = &clause->conds[i];
+		struct sc_cond *c = &clause->conds[i];
 
 		if (cond_holds(run, c) == c->is_negated || i + 1 == clause->count) {
 			cond_seen(run, c, out, out_len);

@@ -54,9 +54,9 @@ struct sc_run {
 
 /* ---- scenario_cond.c ---- */
 
-bool sc_holds(struct sc_run *run, const struct sc_clause *clause);
+bool sc_holds(struct sc_run *run, struct sc_clause *clause);
 /* What is so instead, of the first condition that does not hold (or the first, when all do). */
-void sc_seen(struct sc_run *run, const struct sc_clause *clause, char *out, size_t out_len);
+void sc_seen(struct sc_run *run, struct sc_clause *clause, char *out, size_t out_len);
 /* A label is reached: conditions count from here. */
 void sc_bases_set(struct sc_run *run, uint32_t label);
 /* Once after each step: watches deliveries for stalls. */

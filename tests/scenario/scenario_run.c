@@ -313,7 +313,7 @@ static void end_call(struct sc_run *run, struct sc_call *self)
 
 /* ---- claims ---- */
 
-static void claim_fail(struct sc_run *run, const struct sc_claim *c, const char *what)
+static void claim_fail(struct sc_run *run, struct sc_claim *c, const char *what)
 {
 	char seen[200];
 
@@ -328,7 +328,7 @@ static bool is_reached(const struct sc_run *run, uint32_t label)
 
 static void claim_look(struct sc_run *run, uint32_t index)
 {
-	const struct sc_claim *c = &run->sc->claims[index];
+	struct sc_claim *c = &run->sc->claims[index];
 	uint64_t from_ns = run->start_ns;
 	bool is_so;
 
@@ -361,7 +361,7 @@ static void look(struct sc_run *run)
 
 	sc_flows_watch(run);
 	for (uint32_t i = 0; i < sc->event_count && !run->failure[0]; i++) {
-		const struct sc_event *e = &sc->events[i];
+		struct sc_event *e = &sc->events[i];
 
 		if (!e->is_when || run->is_triggered[i] || !sc_holds(run, &e->when))
 			continue;
@@ -470,7 +470,7 @@ static void play(struct sc_run *run)
 			fail(run, run->sc->events[i].line, "this has not happened");
 	}
 	for (uint32_t i = 0; i < run->sc->claim_count; i++) {
-		const struct sc_claim *c = &run->sc->claims[i];
+		struct sc_claim *c = &run->sc->claims[i];
 
 		if (c->kind == SC_WITHIN && !run->is_met[i])
 			claim_fail(run, c, "this has not come true");
@@ -570,8 +570,10 @@ int scenario_run(struct scenario *sc, uint64_t seed, uint32_t trace_lines, bool 
 						   ? &sc->events[i].when
 						   : &sc->claims[i - sc->event_count].clause;
 
-		for (uint32_t k = 0; k < clause->count; k++)
+		for (uint32_t k = 0; k < clause->count; k++) {
 			memset(clause->conds[k].base, 0, sizeof(clause->conds[k].base));
+			clause->conds[k].msg_so_far = clause->conds[k].msg_from;
+		}
 	}
 	if (trace_lines)
 		sim_trace_on(run->world, trace_lines);

@@ -172,10 +172,19 @@ static const struct {
 	 "x.scn:4: "},
 	{"never", OPEN "never not a rail 0 good\nat 1ms a rail 0 breaks\nat 2ms nothing\n",
 	 "once, and never was claimed"},
-	{"never, outside its time",
-	 OPEN "never from x until y a rail 0 good\nat 1ms a rail 0 unplugged for 9ms\n"
-	      "at 2ms nothing as x\nat 3ms nothing as y\n",
+	{"never, before its time",
+	 HEAD "at 1ms a rail 0 unplugged for 500us\nat 10ms nothing as x\nat 2s nothing as y\n"
+	      "never from y not a rail 0 good\n",
 	 NULL},
+	{"never, after its time",
+	 HEAD "at 1ms nothing as x\nat 2ms a rail 0 unplugged for 1ms\n"
+	      "never until x not a rail 0 good\nat 3ms nothing\n",
+	 NULL},
+	{"more than it is", OPEN "at end messages > 1\n", "(it is 1)"},
+	{"less than it is", OPEN "at end messages < 1\n", "(it is 1)"},
+	{"a range of which one is not so",
+	 OPEN "at 1ms a send c1 m2 1B\nat 9ms a send c1 m3 1B\nwithin 5ms b delivered c1 m1..m3\n",
+	 "(m3:"},
 	{"at end", OPEN "at end messages 2\n", "x.scn:4: at"},
 	{"at end, what is so is said", OPEN "at end messages 2\n", "(it is 1)"},
 	{"the wrong outcome", OPEN "at end a answered c1 m1 rejected\n", "outcome 0)"},
