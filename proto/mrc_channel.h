@@ -199,6 +199,7 @@ struct mrc_channel {
 	uint64_t ring_release_next; /* message whose release moves ring_head next */
 	uint64_t release_next;      /* all before it are released or void */
 	uint64_t ring_limit_told, msg_limit_told;
+	uint64_t known_end;          /* no message from there on was ever heard of */
 	uint32_t void_count_in;      /* void messages in the window */
 	uint32_t void_draining;      /* of them, with is_draining */
 	struct mrc_drain void_drain; /* of the last VOID: what it says holds for all before it */

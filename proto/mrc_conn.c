@@ -487,7 +487,8 @@ void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 		mrc_list_push_once(&conn->fact_work, &ch->in_facts);
 	} else if (ch->facts & MRC_FACT_STATE_LAZY) {
 		mrc_list_push_once(&conn->lazy_work, &ch->in_lazy);
-		conn->lazy_due_ns = MRC_MIN(conn->lazy_due_ns, conn->now_ns + MRC_ACK_DELAY_NS);
+		conn->lazy_due_ns =
+			MRC_MIN(conn->lazy_due_ns, conn->now_ns + mrc_conn_ack_delay_ns(conn));
 	}
 	if (ch->ready_head != MRC_SLOT_NONE && ch->flow) {
 		mrc_list_push_once(&ch->flow->channels, &ch->in_flow);

@@ -54,7 +54,9 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 {
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
-		bool can_talk = path->is_connected && !path->do_fence &&
+		bool has_word =
+			path->do_path_open || path->do_probe_ack || path->do_probe || path->do_keys;
+		bool can_talk = has_word && path->is_connected && !path->do_fence &&
 				(path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING) &&
 				mrc_path_has_room(path, MRC_ROOM_CONTROL);
 
@@ -350,7 +352,9 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 {
 	struct mrc_record *record = post_begin(conn, path, act, MRC_WIRE_FRAG, MRC_REC_FRAG, len);
 	struct mrc_wire_hdr *hdr = &act->post.hdr;
-	const struct mrc_key *key = resend || len == 0 ? NULL : mrc_space_key_for(ch, path);
+	/* What is never written directly has no writer: its copies need no fence (DESIGN 7.3). */
+	bool may_direct = !resend && len > 0 && len >= conn->limits.direct_bytes_min;
+	const struct mrc_key *key = may_direct ? mrc_space_key_for(ch, path) : NULL;
 
 	record->channel = ch->id;
 	record->msg = number;

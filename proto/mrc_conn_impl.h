@@ -173,6 +173,12 @@ struct mrc_conn {
 		protocol_errors;
 };
 
+/* How long an acknowledgement may wait for company: below a quarter of the timer's floor (DESIGN 7.2). */
+static inline uint64_t mrc_conn_ack_delay_ns(const struct mrc_conn *conn)
+{
+	return MRC_MIN(MRC_ACK_DELAY_NS, conn->limits.suspect_floor_ns / 4);
+}
+
 /* So many WANTs are on their way that no other may go. */
 static inline bool mrc_conn_wants_full(const struct mrc_conn *conn)
 {

@@ -539,13 +539,14 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	path->bytes_received += hdr->type == MRC_WIRE_FRAG ? hdr->body_len : 0;
 	if (hdr->type == MRC_WIRE_ACK) {
 		if (hdr->arg & 1)
-			conn->ack_due_ns =
-				MRC_MIN(conn->ack_due_ns, conn->now_ns + 2 * MRC_ACK_DELAY_NS);
+			conn->ack_due_ns = MRC_MIN(conn->ack_due_ns,
+						   conn->now_ns + 2 * mrc_conn_ack_delay_ns(conn));
 	} else {
 		conn->ack_has_news = true;
 		conn->ack_frames++;
 		conn->ack_bytes += hdr->body_len;
-		conn->ack_due_ns = MRC_MIN(conn->ack_due_ns, conn->now_ns + MRC_ACK_DELAY_NS);
+		conn->ack_due_ns =
+			MRC_MIN(conn->ack_due_ns, conn->now_ns + mrc_conn_ack_delay_ns(conn));
 		if (conn->ack_bytes >= MRC_ACK_BYTES || conn->ack_frames >= MRC_ACK_FRAMES)
 			conn->ack_now = true;
 	}

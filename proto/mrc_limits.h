@@ -11,13 +11,14 @@
 
 /* Bounds and timers; all are taken at mrc_conn_new(). Zero means the default in the comment. */
 struct mrc_limits {
-	uint32_t channels_max;          /* live at once: 1024 */
-	uint32_t frames_in_flight_max;  /* of one path: 1024, power of two */
-	uint32_t holds_max;             /* fragments waiting for a fence: 64 */
-	uint32_t ranges_max;            /* gaps remembered, all messages of the conn: 4096;
+	uint32_t channels_max;         /* live at once: 1024 */
+	uint32_t frames_in_flight_max; /* of one path: 1024, power of two */
+	uint32_t holds_max;            /* fragments waiting for a fence: 64 */
+	uint32_t ranges_max;           /* gaps remembered, all messages of the conn: 4096;
 					 * at least half of what all its paths may have in flight */
-	uint32_t eager_bytes_max;       /* larger messages ask first: 32 KiB */
-	uint32_t frag_bytes_max;        /* 128 KiB; at most MRC_FRAG_BYTES_MAX */
+	uint32_t eager_bytes_max;      /* larger messages ask first: 32 KiB */
+	uint32_t direct_bytes_min; /* shorter fragments travel in the frame, not by RDMA write: 0 */
+	uint32_t frag_bytes_max;   /* 128 KiB; at most MRC_FRAG_BYTES_MAX */
 	uint64_t path_window_bytes_min; /* 256 KiB */
 	uint64_t path_window_bytes_max; /* 4 MiB */
 	uint64_t suspect_floor_ns;      /* the per-path timer's floor: 1 ms */

@@ -154,7 +154,7 @@ static bool position_is_fine(struct mrc_channel *ch, uint64_t number, uint64_t p
 			break;
 		}
 	}
-	for (uint64_t n = number + 1; n < ch->peer_settled + ch->in_window; n++) {
+	for (uint64_t n = number + 1; n < ch->known_end; n++) {
 		const struct mrc_msg_in *other = &ch->in[slot_of(ch, n)];
 
 		if (other->is_known && other->is_eager && other->len) {
@@ -187,6 +187,7 @@ int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, 
 	if (!is_eager && len == 0)
 		return -EPROTO;
 	ch->is_heard = true;
+	ch->known_end = MRC_MAX(ch->known_end, number + 1);
 	msg->is_known = true;
 	msg->is_eager = is_eager;
 	msg->is_granted = is_eager;

@@ -126,11 +126,14 @@ static void one_that_waits_for_a_buffer_gives_way(void **state)
 
 static void one_that_is_half_sent_is_given_up_and_its_buffer_freed(void **state)
 {
+	/* So that it does not go out whole at once. */
+	const struct mrc_limits limits = {.path_window_bytes_max = 512 << 10};
+
 	for (int is_direct = 0; is_direct < 2; is_direct++) {
 		struct mrc_msg_out *msg;
 		struct fixture f;
 
-		lab_pair_init(&f.p, 2, NULL);
+		lab_pair_init(&f.p, 2, &limits);
 		f.p.is_direct = is_direct;
 		lab_timer(&f.p.hosts[A]);
 		lab_pair_run(&f.p, 20 * MRC_MS);
