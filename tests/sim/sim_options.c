@@ -144,6 +144,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 		o.fault_gap_ns = (500 * MRC_US) << DRAW(3);
 		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
 	}
+	o.direct_bytes = DRAW(3) ? 0 : 64ULL << DRAW(6);
 #undef DRAW
 	*options_out = o;
 }

@@ -70,6 +70,7 @@ enum sim_fault {
 	X(close_permille, "channels one end closes before all is said")                          \
 	X(frag_bytes, "limits.frag_bytes_max")                                                   \
 	X(eager_bytes, "limits.eager_bytes_max")                                                 \
+	X(direct_bytes, "limits.direct_bytes_min")                                               \
 	X(share,                                                                                 \
 	  "least receive entries of a path that places by RDMA write, up to twice is drawn")     \
 	X(records, "limits.frames_in_flight_max")                                                \

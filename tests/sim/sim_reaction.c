@@ -87,6 +87,7 @@ static void options_fill(struct sim_options *o, const struct traffic *t)
 	o->probe_interval_ns = 100 * MRC_US;
 	o->frag_bytes = 32 * 1024;
 	o->eager_bytes = 8 * 1024;
+	o->direct_bytes = 512;
 	o->ring_bytes = 1 << 20;
 	o->window = 1024;
 	o->window_bytes_min = 128 * 1024;
