@@ -138,12 +138,12 @@ static void one_that_is_half_sent_is_given_up_and_its_buffer_freed(void **state)
 		lab_timer(&f.p.hosts[A]);
 		lab_pair_run(&f.p, 20 * MRC_MS);
 		lab_pair_channel(&f.p, false, f.ids);
-		send_one(&f, 8 << 20, 0);
+		send_one(&f, LAB_MSG_MAX, 0); /* more than both windows take */
 		send_one(&f, 10, OTHERS);
 		msg = mrc_channel_out(mrc_conn_channel(f.p.hosts[A].conn, f.ids[A]), 0);
 		while (msg->next_offset < 1 << 20)
 			lab_pair_run(&f.p, 10 * MRC_US);
-		assert_true(msg->next_offset < 8 << 20);
+		assert_true(msg->next_offset < LAB_MSG_MAX);
 		assert_int_equal(cancel(&f, 0), 0);
 		lab_pair_run(&f.p, 10 * MRC_MS);
 		lab_done_is(&f.p.hosts[A], 0, MRC_OUT_TIMED_OUT);
