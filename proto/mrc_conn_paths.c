@@ -273,7 +273,8 @@ static void rates_compare(struct mrc_conn *conn)
 
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		if (conn->paths[i].state == MRC_PATH_GOOD)
-			best = MRC_MAX(best, conn->paths[i].rate.best);
+			best = MRC_MAX(best, MRC_MAX(conn->paths[i].rate.best,
+						     conn->paths[i].rate_least));
 	}
 	for (uint8_t i = 0; i < conn->path_count; i++)
 		conn->paths[i].rate_assumed = best;

@@ -259,7 +259,7 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 static uint64_t path_rate(const struct mrc_path *path)
 {
 	if (path->rate.best == 0)
-		return MRC_MAX(path->rate_assumed, path->rate_least);
+		return path->rate_assumed;
 	return path->is_rate_weak ? MRC_MAX(rate_known(path), path->rate_assumed / WEAK_FACTOR)
 				  : path->rate.best;
 }
