@@ -1,8 +1,11 @@
 # The tests of the engine and of what the build promises about proto/; included by CMakeLists.txt here.
-foreach(noun wire hello limits range rtt path channel ctl conn conn_paths conn_breach conn_mended want void
+add_custom_target(engine_tests)
+foreach(noun wire hello limits range rtt path channel ctl conn conn_paths conn_answers conn_breach conn_mended want void
 		cancel space share)
 	if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_${noun}.c)
 		mrc_unit_test(${noun} mrc_proto)
+		set_tests_properties(unit.${noun} PROPERTIES LABELS engine)
+		add_dependencies(engine_tests test_${noun})
 	endif()
 endforeach()
 target_compile_definitions(test_wire PRIVATE MRC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -280,6 +280,9 @@ static void epochs_follow_from_what_both_hold(void **state)
 				 ab.path_epoch, rows[i].conn_want, rows[i].path_want);
 		if (ab.conn_epoch != ba.conn_epoch || ab.path_epoch != ba.path_epoch)
 			fail_msg("%s: the two ends conclude differently", rows[i].name);
+		/* Each can tell later whether it was concluded from what it holds then. */
+		assert_int_equal(ab.held_by_initiator, rows[i].a.conn_epoch);
+		assert_int_equal(ab.held_by_responder, rows[i].b.conn_epoch);
 	}
 }
 

@@ -281,6 +281,267 @@ static void a_pause_does_not_count_as_slowness(void **state)
 	assert_int_equal(f.path.rate.best, 1000000000);
 }
 
+/* ---- rates got from little, queues, and what they are used for ---- */
+
+/* Send `bytes` that leave the window open, and have them acknowledged. */
+static void measure_little(struct fixture *f, uint32_t bytes, uint64_t span_ns, uint64_t now_ns)
+{
+	struct mrc_record newest;
+
+	f->path.window_bytes = UINT32_MAX;
+	mrc_path_push(&f->path, true, bytes, now_ns);
+	f->path.sent = f->path.posted;
+	newest = *mrc_path_pop(&f->path, f->path.posted);
+	mrc_path_acked(&f->path, &newest, bytes, &f->limits, now_ns + span_ns);
+}
+
+static void a_paths_own_queue_is_no_silence(void **state)
+{
+	const struct {
+		const char *name;
+		uint64_t rate; /* 0: not known */
+		uint32_t before, oldest,
+			behind; /* bytes in flight: the oldest that owes an answer */
+		uint64_t want_ns;
+	} rows[] = {
+		{"little is within the floor", 0, 0, 1000, 0, MRC_MS},
+		/* Half as much again as it takes, and the round trip. */
+		{"by the rate that is taken for granted", 0, 900000, 100000, 0,
+		 12 * MRC_MS + 10 * MRC_US},
+		{"by the rate that is known", 1000000000, 9000000, 1000000, 0,
+		 15 * MRC_MS + 10 * MRC_US},
+		{"what is behind it does not count", 0, 0, 1000, 10000000, MRC_MS},
+		{"the ceiling holds", 0, 100000000, 1000, 0, 200 * MRC_MS},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+		uint64_t got_ns;
+
+		fixture_init(&f);
+		/* Quick answers, so that the delay alone says little. */
+		for (int n = 0; n < 40; n++)
+			measure(&f, 0, 10 * MRC_US, MRC_S);
+		f.path.rate.best = rows[i].rate;
+		mrc_path_push(&f.path, false, rows[i].before, 2 * MRC_S);
+		mrc_path_push(&f.path, true, rows[i].oldest, 2 * MRC_S);
+		mrc_path_push(&f.path, true, rows[i].behind, 2 * MRC_S);
+		got_ns = mrc_path_timeout_ns(&f.path, &f.limits);
+		if (got_ns != rows[i].want_ns)
+			fail_msg("%s: %llu ns", rows[i].name, (unsigned long long)got_ns);
+	}
+}
+
+static void the_queue_is_that_of_the_oldest_frame_left(void **state)
+{
+	struct fixture f;
+	struct mrc_record newest;
+
+	fixture_init(&f);
+	for (int n = 0; n < 40; n++)
+		measure(&f, 0, 10 * MRC_US, MRC_S);
+	mrc_path_push(&f.path, true, 1000, 2 * MRC_S);
+	mrc_path_push(&f.path, true, 1000000, 2 * MRC_S);
+	assert_int_equal(f.path.oldest_queued, 1000);
+	newest = *mrc_path_pop(&f.path, f.path.acked + 1);
+	mrc_path_acked(&f.path, &newest, 0, &f.limits, 2 * MRC_S + 10 * MRC_US);
+	assert_int_equal(f.path.oldest_queued, 1001000);
+	mrc_path_pop(&f.path, f.path.acked + 1);
+	mrc_path_acked(&f.path, NULL, 0, &f.limits, 2 * MRC_S + 10 * MRC_US);
+	assert_int_equal(f.path.oldest_queued, 0);
+	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), MRC_MS);
+}
+
+static void what_did_not_fill_it_gives_a_weak_rate_or_none(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t bytes;
+		uint64_t span_ns;
+		uint64_t want; /* bytes per second */
+	} rows[] = {
+		/* The round trip of 10 us and the peer's delay of 100 us are not its bytes' time. */
+		{"slow without doubt", 100000, 2 * MRC_MS + 110 * MRC_US, 50000000},
+		{"all of it may be delay", 100000, 110 * MRC_US, 0},
+		{"too few bytes", 4095, 2 * MRC_MS, 0},
+		{"just enough", 4096, MRC_MS + 110 * MRC_US, 4096000},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		measure(&f, 0, 10 * MRC_US, MRC_S);
+		measure_little(&f, rows[i].bytes, rows[i].span_ns, 2 * MRC_S);
+		if (f.path.rate.best != rows[i].want)
+			fail_msg("%s: %llu bytes per second", rows[i].name,
+				 (unsigned long long)f.path.rate.best);
+		assert_int_equal(f.path.is_rate_weak, rows[i].want != 0);
+		/* The word of a full window is not weak, and outweighs what comes after it. */
+		measure(&f, 1000000, MRC_MS, 3 * MRC_S);
+		assert_false(f.path.is_rate_weak);
+		measure_little(&f, 100000, 5 * MRC_MS, 4 * MRC_S);
+		assert_false(f.path.is_rate_weak);
+		assert_int_equal(f.path.rate.best, 1000000000);
+	}
+}
+
+/* Else it would carry nothing, and never be tried again. */
+static void a_weak_rate_is_not_believed_to_be_far_below_the_siblings(void **state)
+{
+	const struct {
+		const char *name;
+		uint64_t best;
+		bool is_weak;
+		uint64_t least, assumed;
+		uint64_t want_ns; /* for a megabyte */
+	} rows[] = {
+		{"none: the siblings'", 0, false, 0, 1000000000, MRC_MS},
+		{"weak, and it carried more lately", 1000000, true, 2000000000, 8000000000,
+		 MRC_MS / 2},
+		{"weak and low", 1000000, true, 0, 8000000000, MRC_MS},
+		{"weak, but not so low", 2000000000, true, 0, 8000000000, MRC_MS / 2},
+		{"its own, however low", 1000000, false, 0, 8000000000, MRC_S},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+		uint64_t got_ns;
+
+		fixture_init(&f);
+		f.path.rate.best = rows[i].best;
+		f.path.is_rate_weak = rows[i].is_weak;
+		f.path.rate_least = rows[i].least;
+		f.path.rate_assumed = rows[i].assumed;
+		got_ns = mrc_path_eta_ns(&f.path, 1000000);
+		if (got_ns != rows[i].want_ns)
+			fail_msg("%s: %llu ns", rows[i].name, (unsigned long long)got_ns);
+	}
+}
+
+static void a_low_rate_that_is_old_is_forgotten(void **state)
+{
+	const struct {
+		const char *name;
+		uint64_t best;
+		bool is_weak;
+		bool is_busy;
+		uint64_t age_ns;
+		bool is_forgotten;
+	} rows[] = {
+		{"not yet", 1000, false, false, 5 * MRC_S - 1, false},
+		{"low and old", 1000, false, false, 5 * MRC_S, true},
+		{"a weak one sooner", 1000, true, false, MRC_S, true},
+		{"but not at once", 1000, true, false, MRC_S - 1, false},
+		{"as good as its siblings", 500000000, false, false, 60 * MRC_S, false},
+		{"it is being measured", 1000, false, true, 60 * MRC_S, false},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		f.path.rate_assumed = 500000000;
+		if (rows[i].is_busy)
+			mrc_path_push(&f.path, true, 1, MRC_S);
+		f.path.rate.best = f.path.rate.window_best = rows[i].best;
+		f.path.is_rate_weak = rows[i].is_weak;
+		f.path.rate.delivered_ns = MRC_S;
+		mrc_path_rate_age(&f.path, MRC_S + rows[i].age_ns);
+		if ((f.path.rate.best == 0) != rows[i].is_forgotten)
+			fail_msg("%s: %llu bytes per second", rows[i].name,
+				 (unsigned long long)f.path.rate.best);
+		assert_int_equal(f.path.is_rate_weak, rows[i].is_weak && !rows[i].is_forgotten);
+	}
+}
+
+/* A rail that is never filled: what was under way has arrived within its delay. */
+static void what_was_under_way_and_arrived_is_a_rate_at_least(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure_little(&f, 100000, 20 * MRC_US, MRC_S);
+	assert_int_equal(f.path.rate.best, 0); /* too short a time to say more */
+	assert_true(f.path.rate_least == 5000000000);
+	/* So its timer does not wait for what a slow rail would need: 1 ms, and half, and the delay. */
+	assert_int_equal(f.path.window_bytes, f.limits.path_window_bytes_max);
+	mrc_path_push(&f.path, true, 5000000, 2 * MRC_S);
+	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), 1500 * MRC_US + 20 * MRC_US);
+}
+
+static void the_least_rate_fades_and_ends_with_its_epoch(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure_little(&f, 80000, 10 * MRC_US, MRC_S);
+	assert_true(f.path.rate_least == 8000000000);
+	measure_little(&f, 1000, 10 * MRC_US, 2 * MRC_S); /* a small one says little */
+	assert_true(f.path.rate_least == 7000000000);
+	measure_little(&f, 90000, 10 * MRC_US, 3 * MRC_S);
+	assert_true(f.path.rate_least == 9000000000);
+	mrc_path_begin(&f.path, 2, 1234, f.limits.suspect_floor_ns, 4 * MRC_S);
+	assert_int_equal(f.path.rate_least, 0);
+}
+
+/* One byte in ten seconds is no rate at all. */
+static void nothing_known_leaves_the_window_as_it_was(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure_little(&f, 1, 10 * MRC_S, MRC_S);
+	assert_int_equal(f.path.rate.best, 0);
+	assert_int_equal(f.path.rate_least, 0);
+	assert_int_equal(f.path.window_bytes, UINT32_MAX);
+}
+
+/* Answers that are held up and come together do not make the path faster than it was fed. */
+static void nothing_was_delivered_faster_than_it_was_sent(void **state)
+{
+	const uint32_t len = 100000;
+	struct fixture f;
+	struct mrc_record newest = {0};
+	struct mrc_record *record;
+
+	fixture_init(&f);
+	/* One a millisecond; the first is acknowledged just before the last is sent, ... */
+	for (uint64_t ms = 0; ms < 3; ms++) {
+		if (ms == 2) {
+			newest = *mrc_path_pop(&f.path, 1);
+			mrc_path_acked(&f.path, &newest, len, &f.limits, MRC_S + 2 * MRC_MS);
+		}
+		f.path.window_bytes = 1;
+		mrc_path_push(&f.path, true, len, MRC_S + ms * MRC_MS);
+	}
+	assert_int_equal(f.path.rate.best, 50000000);
+	/* ... and the rest in a moment: two of them in the two milliseconds since the first was sent. */
+	while ((record = mrc_path_pop(&f.path, 3)))
+		newest = *record;
+	mrc_path_acked(&f.path, &newest, 2 * len, &f.limits, MRC_S + 2 * MRC_MS + 20 * MRC_US);
+	assert_int_equal(f.path.rate.best, 100000000);
+}
+
+static void a_false_suspicion_doubles_the_floor_up_to_the_ceiling(void **state)
+{
+	struct fixture f;
+	uint64_t want_ns;
+
+	fixture_init(&f);
+	want_ns = f.limits.suspect_floor_ns;
+	for (uint32_t i = 1; i <= 10; i++) {
+		f.path.is_on_trial = true;
+		mrc_path_acquit(&f.path, &f.limits, MRC_S);
+		want_ns = MRC_MIN(2 * want_ns, f.limits.suspect_ceiling_ns);
+		assert_int_equal(f.path.floor_ns, want_ns);
+		assert_int_equal(f.path.suspicions_false, i);
+		assert_false(f.path.is_on_trial);
+		assert_true(f.path.floor_until_ns > MRC_S);
+	}
+	assert_int_equal(f.path.floor_ns, f.limits.suspect_ceiling_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +556,16 @@ int main(void)
 		cmocka_unit_test(arrival_is_expected_later_behind_more_bytes),
 		cmocka_unit_test(a_doubled_floor_falls_back_when_its_time_is_over),
 		cmocka_unit_test(a_pause_does_not_count_as_slowness),
+		cmocka_unit_test(a_paths_own_queue_is_no_silence),
+		cmocka_unit_test(the_queue_is_that_of_the_oldest_frame_left),
+		cmocka_unit_test(what_did_not_fill_it_gives_a_weak_rate_or_none),
+		cmocka_unit_test(a_weak_rate_is_not_believed_to_be_far_below_the_siblings),
+		cmocka_unit_test(a_low_rate_that_is_old_is_forgotten),
+		cmocka_unit_test(what_was_under_way_and_arrived_is_a_rate_at_least),
+		cmocka_unit_test(the_least_rate_fades_and_ends_with_its_epoch),
+		cmocka_unit_test(nothing_known_leaves_the_window_as_it_was),
+		cmocka_unit_test(nothing_was_delivered_faster_than_it_was_sent),
+		cmocka_unit_test(a_false_suspicion_doubles_the_floor_up_to_the_ceiling),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);

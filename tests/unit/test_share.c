@@ -81,6 +81,7 @@ static void shares_out_of_range_are_refused(void **state)
 		{"below eight", 32, 7, -EPROTO},
 		{"below eight where we have none", 0, 7, -EPROTO},
 		{"only ours", 32, 0, -EPROTO},
+		{"only theirs", 0, 8, -EPROTO},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
@@ -259,6 +260,49 @@ static void a_channels_id_is_never_0(void **state)
 	lab_host_fini(&h);
 }
 
+/* The quickest path's entries are for its data too: words go elsewhere while another has room. */
+static void control_frames_spare_a_path_whose_share_is_half_used(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t used[2]; /* of a share of 16 */
+		uint8_t want;
+	} rows[] = {
+		{"half of it", {8, 0}, 0},
+		{"more than half", {9, 0}, 1},
+		{"more than half of both", {9, 9}, 0},
+		{"the slower one's is not looked at", {0, 9}, 0},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t id;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 2, NULL);
+		h.share = 16;
+		for (uint8_t path = 0; path < 2; path++) {
+			lab_path_good(&h, path, true);
+			assert_int_equal(lab_feed(&h, path,
+						  (struct mrc_wire_hdr){.type = MRC_WIRE_PATH_OPEN,
+									.arg = 1 | 16ULL << 32},
+						  NULL),
+					 0);
+		}
+		id = lab_solo_channel(&h, false);
+		lab_ack_all(&h);
+		h.conn->paths[1].rtt.smoothed_ns = h.conn->paths[0].rtt.smoothed_ns + 1;
+		for (uint8_t path = 0; path < 2; path++) {
+			for (uint32_t n = 0; n < rows[i].used[path]; n++)
+				mrc_path_push(&h.conn->paths[path], false, 0, h.now_ns);
+		}
+		assert_int_equal(lab_send(&h, id, 100000, MRC_LVL_COMMITTED, 1), 0);
+		lab_pump(&h);
+		if (lab_posted(&h, MRC_WIRE_RTS, 0, 0)->index != rows[i].want)
+			fail_msg("%s: RTS went by path %d", rows[i].name, !rows[i].want);
+		lab_host_fini(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +315,7 @@ int main(void)
 		cmocka_unit_test(bad_is_told_before_the_fence_is_asked_for),
 		cmocka_unit_test(allowing_during_an_attempt_starts_no_second_one),
 		cmocka_unit_test(a_channels_id_is_never_0),
+		cmocka_unit_test(control_frames_spare_a_path_whose_share_is_half_used),
 	};
 
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);

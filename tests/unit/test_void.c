@@ -466,6 +466,65 @@ static void what_stands_behind_a_void_message_goes_on_by_itself(void **state)
 	}
 }
 
+/* ---- its place in the ring ---- */
+
+/* No fragment of it ever came: its piece of the ring is used up by the VOID alone. */
+static void a_void_alone_frees_the_place_in_the_ring_it_names(void **state)
+{
+	struct lab_host h;
+	struct lab_state told;
+
+	lab_solo_up(&h, 1, false);
+	lab_solo_channel(&h, false);
+	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.msg_len = 1000}, NULL, 0), 0);
+	/* The last of the ring was too short for it. */
+	assert_int_equal(feed_void(&h,
+				   (struct mrc_wire_hdr){.offset = 1, .msg_len = 30, .addr = 5000},
+				   NULL, 0),
+			 0);
+	settle_time(&h);
+	settle_time(&h);
+	told = state_told(&h, 0);
+	assert_int_equal(told.ring_limit, LAB_RING_BYTES + 5030);
+	assert_int_equal(told.msg_limit, LAB_WINDOW + 2);
+	lab_host_fini(&h);
+}
+
+static void a_place_that_cannot_be_is_refused(void **state)
+{
+	const struct {
+		const char *name;
+		uint64_t len, addr;
+		int want;
+	} rows[] = {
+		{"what its fragment said", 100, 40, 0},
+		{"another place", 100, 50, -EPROTO},
+		{"another length", 99, 40, -EPROTO},
+		{"none, as before its place was known", 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		int r;
+
+		lab_solo_up(&h, 1, false);
+		lab_solo_channel(&h, false);
+		assert_int_equal(lab_feed_frag(&h, 0,
+					       (struct mrc_wire_hdr){.flags = MRC_WIRE_F_EAGER,
+								     .msg_len = 100,
+								     .body_len = 10,
+								     .addr = 40},
+					       (struct lab_came){0}),
+				 0);
+		r = feed_void(&h,
+			      (struct mrc_wire_hdr){.msg_len = rows[i].len, .addr = rows[i].addr},
+			      NULL, 0);
+		if (r != rows[i].want)
+			fail_msg("%s: answer %d", rows[i].name, r);
+		lab_host_fini(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +538,8 @@ int main(void)
 		cmocka_unit_test(frames_overtaken_by_their_void_are_ignored),
 		cmocka_unit_test(a_void_moves_the_window_it_needs),
 		cmocka_unit_test(what_stands_behind_a_void_message_goes_on_by_itself),
+		cmocka_unit_test(a_void_alone_frees_the_place_in_the_ring_it_names),
+		cmocka_unit_test(a_place_that_cannot_be_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("void", tests, NULL, NULL);
