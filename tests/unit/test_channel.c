@@ -727,6 +727,64 @@ static void buffers_are_asked_for_in_message_order(void **state)
 	}
 }
 
+/* ---- words that cross ---- */
+
+static void a_verdict_on_what_was_not_admitted_is_refused(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	f.ch.msg_limit = 0; /* no credit yet */
+	assert_int_equal(send_len(&f, 10, MRC_LVL_PLACED), 0);
+	assert_false(f.out[0].is_admitted);
+	assert_false(mrc_channel_out_level(&f.ch, 0, MRC_LVL_NONE, MRC_OUT_REJECTED, 0, true));
+	assert_false(f.out[0].is_final);
+}
+
+static void there_is_no_answer_to_give_when_nothing_was_reached(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	sent(&f, 2, MRC_LVL_PLACED);
+	assert_int_equal(mrc_channel_done_slot(&f.ch), MRC_SLOT_NONE);
+}
+
+static void the_first_reason_to_give_a_message_up_stands(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	sent(&f, 2, MRC_LVL_COMMITTED);
+	mrc_channel_out_void(&f.ch, 0, MRC_OUT_TIMED_OUT);
+	mrc_channel_out_void(&f.ch, 0, MRC_OUT_BUFFER_CHANGED);
+	assert_int_equal(f.out[0].outcome_void, MRC_OUT_TIMED_OUT);
+	assert_int_equal(f.ch.void_count, 1);
+	/* And of one that has its verdict nothing is asked. */
+	assert_true(mrc_channel_out_level(&f.ch, 1, MRC_LVL_COMMITTED, MRC_OUT_OK, 0, true));
+	mrc_channel_out_void(&f.ch, 1, MRC_OUT_TIMED_OUT);
+	assert_false(f.out[1].is_void_asked);
+	assert_int_equal(f.ch.void_count, 1);
+}
+
+/* It was given up, and before that could be said the peer had committed it. */
+static void a_void_that_its_verdict_overtook_is_not_said(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	sent(&f, 1, MRC_LVL_COMMITTED);
+	mrc_channel_out_void(&f.ch, 0, MRC_OUT_TIMED_OUT);
+	assert_int_equal(f.ch.void_count, 1);
+	assert_true(mrc_channel_out_counts(&f.ch, 1, 1, 1));
+	assert_int_equal(f.out[0].outcome, MRC_OUT_OK);
+	f.out[0].is_answered = true;
+	f.out[0].is_ready = false;
+	assert_true(mrc_channel_settle(&f.ch));
+	assert_int_equal(f.ch.void_count, 0);
+	assert_false(mrc_bits_has(&f.ch.void_bits, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -759,6 +817,10 @@ int main(void)
 		cmocka_unit_test(a_message_is_whole_when_all_its_bytes_are),
 		cmocka_unit_test(an_ordered_channel_waits_and_an_unordered_one_does_not),
 		cmocka_unit_test(buffers_are_asked_for_in_message_order),
+		cmocka_unit_test(a_verdict_on_what_was_not_admitted_is_refused),
+		cmocka_unit_test(there_is_no_answer_to_give_when_nothing_was_reached),
+		cmocka_unit_test(the_first_reason_to_give_a_message_up_stands),
+		cmocka_unit_test(a_void_that_its_verdict_overtook_is_not_said),
 	};
 
 	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);

@@ -688,6 +688,187 @@ static void loss_of_all_paths_for_any_time_ends_nothing(void **state)
 	lab_pair_fini(&p);
 }
 
+/* ---- what clients and embedders ask for out of turn ---- */
+
+static int open_of(struct lab_host *h, uint32_t flow, uint32_t *id_out)
+{
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_CH_OPEN,
+		.channel = {.flow = flow,
+			    .ring_bytes = LAB_RING_BYTES,
+			    .msg_bytes_max = LAB_MSG_MAX,
+			    .window = LAB_WINDOW,
+			    .service = "svc",
+			    .id_out = id_out},
+	};
+
+	return lab_handle(h, &ev);
+}
+
+static void the_free_slot_among_those_in_use_is_found(void **state)
+{
+	struct lab_host h;
+	uint32_t ids[8], again;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(lab_open_at(&h, "svc", false, &ids[i]), 0);
+	assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, ids[5]), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_open_at(&h, "svc", false, &again), 0);
+	assert_null(mrc_conn_channel(h.conn, ids[5]));
+	assert_non_null(mrc_conn_channel(h.conn, again));
+	for (int i = 0; i < 8; i++)
+		assert_int_not_equal(again, ids[i]);
+	lab_host_fini(&h);
+}
+
+static void a_client_is_known_while_it_has_a_channel(void **state)
+{
+	struct mrc_event_in key = {.kind = MRC_EV_KEY, .key = {.is_valid = true, .rkey = 1}};
+	struct lab_host h;
+	uint32_t ids[4];
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(open_of(&h, 1 + i % 3, &ids[i]), 0); /* the first has two */
+	for (uint32_t flow = 1; flow <= 3; flow++) {
+		key.key.flow = flow;
+		assert_int_equal(lab_handle(&h, &key), 0);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, ids[i]), 0);
+	lab_pump(&h);
+	for (uint32_t flow = 1; flow <= 3; flow++) {
+		key.key.flow = flow;
+		assert_int_equal(lab_handle(&h, &key), flow == 2 ? -ENOENT : 0);
+	}
+	lab_host_fini(&h);
+}
+
+static void an_incoming_channel_is_answered_once_and_nothing_else_is_done_with_it(void **state)
+{
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	struct lab_host h;
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_OPEN, .channel = 1};
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	h.accepts = false;
+	hdr.body_len = lab_half(body, LAB_RING_BYTES, LAB_MSG_MAX, LAB_WINDOW, "svc");
+	assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
+	lab_pump(&h);
+	id = lab_find(&h, MRC_ACT_CH_INCOMING, 0, 0)->channel.id;
+	assert_int_equal(lab_send(&h, id, 1, MRC_LVL_PLACED, 1), -ENOENT);
+	assert_int_equal(lab_channel(&h, MRC_EV_CH_CLOSE, id), -ENOENT);
+	assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, id), -ENOENT);
+	assert_int_equal(lab_msg(&h, MRC_EV_VISIBLE, id, 0, 0), -EINVAL);
+	/* The peer's word about a message of it is taken, and does nothing. */
+	assert_int_equal(lab_feed_void(&h, 1, 0), 0);
+	h.window = 3;
+	assert_int_equal(lab_accept(&h, id), -EINVAL);
+	h.window = LAB_WINDOW;
+	assert_int_equal(lab_accept(&h, id), 0);
+	assert_int_equal(lab_accept(&h, id), -ENOENT);
+	assert_int_equal(lab_channel(&h, MRC_EV_CH_REFUSE, id), -ENOENT);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_CH_UP, 0), 1);
+	assert_null(lab_find(&h, MRC_ACT_GAP, 0, 0));
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_ACCEPT, 0), 1);
+	assert_null(lab_posted(&h, MRC_WIRE_REFUSE, 0, 0));
+	lab_host_fini(&h);
+}
+
+static void what_no_event_can_say_is_refused(void **state)
+{
+	struct mrc_event_in ev = {.kind = (enum mrc_event_kind)(MRC_EV_TIMER + 1)};
+	uint64_t number = 99;
+	struct lab_host h;
+	uint32_t id, other;
+
+	lab_solo_up(&h, 1, false);
+	id = lab_solo_channel(&h, false);
+	assert_int_equal(lab_handle(&h, &ev), -EINVAL);
+	ev = (struct mrc_event_in){.kind = MRC_EV_ARRIVED, .arrived = {.index = 1}};
+	assert_int_equal(lab_handle(&h, &ev), -EINVAL);
+	assert_int_equal(lab_send(&h, id, 1, MRC_LVL_NONE, 1), -EINVAL);
+	assert_int_equal(lab_send(&h, id, 1, (enum mrc_lvl)(MRC_LVL_COMMITTED + 1), 1), -EINVAL);
+	/* None of these used a number up. */
+	ev = (struct mrc_event_in){
+		.kind = MRC_EV_SEND,
+		.msg = {.channel = id, .level = MRC_LVL_PLACED, .len = 1, .number_out = &number}};
+	assert_int_equal(lab_handle(&h, &ev), 0);
+	assert_int_equal(number, 0);
+	/* Channel numbers are not used twice in a conn epoch: when they are used up, that is it. */
+	h.conn->wire_next = UINT32_MAX / 2;
+	assert_int_equal(lab_open_at(&h, "svc", false, &other), -ENOSPC);
+	lab_host_fini(&h);
+}
+
+static void a_word_about_a_message_that_is_settled_comes_too_late(void **state)
+{
+	const enum mrc_event_kind kinds[] = {MRC_EV_VISIBLE, MRC_EV_COMMIT, MRC_EV_REJECT,
+					     MRC_EV_RELEASE};
+	struct lab_host h;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	id = lab_solo_channel(&h, false);
+	assert_int_equal(lab_feed(&h, 0,
+				  (struct mrc_wire_hdr){.type = MRC_WIRE_FRAG,
+							.flags = MRC_WIRE_F_EAGER,
+							.msg_len = 10,
+							.body_len = 10},
+				  NULL),
+			 0);
+	lab_pump(&h);
+	assert_int_equal(lab_feed_state(&h, 0, 0,
+					&(struct lab_state){.settled = 1,
+							    .ring_limit = LAB_RING_BYTES,
+							    .msg_limit = LAB_WINDOW}),
+			 0);
+	lab_pump(&h);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(kinds); i++) {
+		assert_int_equal(lab_msg(&h, kinds[i], id, 0, 0), -EALREADY);
+		assert_int_equal(lab_msg(&h, kinds[i], id, LAB_WINDOW + 1, 0), -EINVAL);
+	}
+	lab_host_fini(&h);
+}
+
+/* ---- a conn epoch that ends another ---- */
+
+/* A client that still reads what it was given is told once that its channel is down. */
+static void a_second_new_epoch_says_nothing_more_of_what_ended_in_the_first(void **state)
+{
+	struct lab_host h;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	h.releases = false;
+	id = lab_solo_channel(&h, false);
+	assert_int_equal(lab_feed(&h, 0,
+				  (struct mrc_wire_hdr){.type = MRC_WIRE_FRAG,
+							.flags = MRC_WIRE_F_EAGER,
+							.msg_len = 10,
+							.body_len = 10},
+				  NULL),
+			 0);
+	lab_pump(&h);
+	for (uint32_t n = 1; n <= 2; n++) {
+		assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH + n, LAB_PATH_EPOCH + n,
+					     LAB_BOOT_B + n, false),
+				 0);
+		lab_pump(&h);
+		assert_int_equal(lab_count(&h, MRC_ACT_CONN_RESET, 0), n);
+		assert_int_equal(lab_count(&h, MRC_ACT_CH_DOWN, 0), 1);
+		assert_null(lab_find(&h, MRC_ACT_CH_FREE, 0, 0));
+	}
+	assert_int_equal(lab_msg(&h, MRC_EV_RELEASE, id, 0, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_CH_FREE, 0), 1);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +898,13 @@ int main(void)
 		cmocka_unit_test(a_restarted_peer_ends_sends_as_unknown_and_channels),
 		cmocka_unit_test(what_was_still_opening_opens_anew),
 		cmocka_unit_test(loss_of_all_paths_for_any_time_ends_nothing),
+		cmocka_unit_test(the_free_slot_among_those_in_use_is_found),
+		cmocka_unit_test(a_client_is_known_while_it_has_a_channel),
+		cmocka_unit_test(
+			an_incoming_channel_is_answered_once_and_nothing_else_is_done_with_it),
+		cmocka_unit_test(what_no_event_can_say_is_refused),
+		cmocka_unit_test(a_word_about_a_message_that_is_settled_comes_too_late),
+		cmocka_unit_test(a_second_new_epoch_says_nothing_more_of_what_ended_in_the_first),
 	};
 
 	return cmocka_run_group_tests_name("conn", tests, NULL, NULL);

@@ -727,6 +727,58 @@ static void two_engines_given_the_same_do_the_same(void **state)
 		lab_pair_fini(&p[i]);
 }
 
+/* ---- names ---- */
+
+/* The initiator numbers paths, and may have been started anew with its rails in another order. */
+static void a_path_that_takes_anothers_number_takes_its_place(void **state)
+{
+	struct mrc_event_in up = {
+		.kind = MRC_EV_PATH_UP,
+		.path = {.index = 0,
+			 .path_id = 1,
+			 .conn_epoch = LAB_EPOCH,
+			 .path_epoch = LAB_PATH_EPOCH + 1,
+			 .peer_boot_id = LAB_BOOT_B},
+	};
+	struct lab_host h;
+	uint32_t from;
+
+	lab_solo_up(&h, 2, false);
+	from = h.log_count;
+	assert_int_equal(lab_handle(&h, &up), 0);
+	assert_ptr_equal(mrc_conn_path_by_id(h.conn, 1), &h.conn->paths[0]);
+	assert_null(mrc_conn_path_by_id(h.conn, 0));
+	lab_pump(&h);
+	/* The other is closed, without a word: its number means another path now. */
+	assert_int_equal(lab_find(&h, MRC_ACT_FENCE, from, 0)->path.index, 1);
+	assert_int_equal(h.conn->paths[1].reason, MRC_REASON_CLOSED);
+	assert_null(lab_posted(&h, MRC_WIRE_PATH_FENCE, from, 0));
+	lab_host_fini(&h);
+}
+
+static void why_a_path_went_down_is_counted(void **state)
+{
+	const struct {
+		enum mrc_path_reason reason;
+		uint64_t header_errors, protocol_errors;
+	} rows[] = {
+		{MRC_REASON_ERROR, 0, 0},
+		{MRC_REASON_CORRUPT, 1, 0},
+		{MRC_REASON_PROTOCOL, 0, 1},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+
+		lab_solo_up(&h, 1, false);
+		lab_path(&h, MRC_EV_PATH_DOWN, 0, rows[i].reason);
+		assert_int_equal(lab_path_info(&h, 0).header_errors, rows[i].header_errors);
+		assert_int_equal(lab_info(&h).protocol_errors, rows[i].protocol_errors);
+		assert_int_equal(lab_path_info(&h, 0).reason, rows[i].reason);
+		lab_host_fini(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -759,6 +811,8 @@ int main(void)
 		cmocka_unit_test(no_deadline_stays_in_the_past),
 		cmocka_unit_test(an_idle_conn_is_quiet),
 		cmocka_unit_test(two_engines_given_the_same_do_the_same),
+		cmocka_unit_test(a_path_that_takes_anothers_number_takes_its_place),
+		cmocka_unit_test(why_a_path_went_down_is_counted),
 	};
 
 	return cmocka_run_group_tests_name("conn_paths", tests, NULL, NULL);

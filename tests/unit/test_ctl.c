@@ -466,6 +466,27 @@ static void void_before_the_first_word_of_a_message_skips_it(void **state)
 	lab_host_fini(&h);
 }
 
+/* A CLOSE names the last message: it says that all before it were delivered here (DESIGN 7.7). */
+static void a_close_that_names_what_was_not_delivered_is_refused(void **state)
+{
+	for (uint64_t number = 0; number < 2; number++) {
+		const struct lab_state s = {.ring_limit = LAB_RING_BYTES, .msg_limit = LAB_WINDOW};
+		struct mrc_wire_hdr hdr = {.type = MRC_WIRE_CLOSE, .offset = number};
+		uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+		struct lab_host h;
+
+		lab_solo_up(&h, 1, false);
+		lab_solo_channel(&h, false);
+		hdr.msg = h.conn->ctl_taken;
+		hdr.body_len = lab_state_body(body, &s);
+		body[hdr.body_len++] = 0; /* nothing was posted on any path */
+		assert_int_equal(lab_feed(&h, 0, hdr, body), number ? -EPROTO : 0);
+		lab_pump(&h);
+		assert_int_equal(lab_count(&h, MRC_ACT_CH_DOWN, 0), !number);
+		lab_host_fini(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +507,7 @@ int main(void)
 		cmocka_unit_test(void_changes_nothing_about_what_was_delivered),
 		cmocka_unit_test(void_changes_nothing_about_what_is_whole),
 		cmocka_unit_test(void_before_the_first_word_of_a_message_skips_it),
+		cmocka_unit_test(a_close_that_names_what_was_not_delivered_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);

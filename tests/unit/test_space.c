@@ -125,8 +125,10 @@ static void a_key_is_for_the_path_it_came_by(void **state)
 	fixture_init(&f);
 	assert_int_equal(lab_feed_key(&f.h, 1, LAB_SPACE, true, RKEY, BASE), 0);
 	/* Slow enough that both are needed. */
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		f.h.conn->paths[i].rate_least = 0;
+		f.h.conn->paths[i].rate_assumed = MRC_RATE_UNKNOWN;
+	}
 	for (uint32_t i = 0; i < 12; i++)
 		assert_int_equal(lab_send(&f.h, f.ch->id, 5000, MRC_LVL_COMMITTED, i), 0);
 	lab_pump(&f.h);
@@ -480,6 +482,44 @@ static void each_client_has_a_space_and_numbers_do_not_come_again(void **state)
 	lab_host_fini(&h);
 }
 
+/* Numbers that share a bucket: the oldest goes, those beside it stay. */
+static void a_space_is_forgotten_from_among_others(void **state)
+{
+	struct fixture f;
+	uint32_t step, count;
+
+	fixture_init(&f);
+	step = f.h.conn->bucket_count;
+	count = f.h.conn->limits.channels_max - f.h.conn->space_count;
+	for (uint32_t i = 1; i <= count + 2; i++)
+		assert_int_equal(lab_feed_key(&f.h, 0, (uint64_t)step * i, true, 7, 0), 0);
+	assert_int_equal(f.h.conn->space_count, f.h.conn->limits.channels_max);
+	for (uint32_t i = 1; i <= count + 2; i++) {
+		const struct mrc_space *space = f.h.conn->space_buckets[0];
+
+		while (space && space->id != step * i)
+			space = space->next;
+		assert_int_equal(space != NULL, i > 2);
+	}
+	lab_host_fini(&f.h);
+}
+
+/* Without memory for it a key is not known, and nothing is written directly: no more than that. */
+static void a_key_there_is_no_memory_for_is_as_if_not_told(void **state)
+{
+	struct fixture f;
+	uint32_t before;
+
+	fixture_init(&f);
+	before = f.h.conn->space_count;
+	f.h.memory.fail_at = f.h.memory.taken + 1;
+	assert_int_equal(lab_feed_key(&f.h, 0, LAB_SPACE + 1, true, 7, 0), 0);
+	assert_int_equal(f.h.conn->space_count, before);
+	assert_int_equal(lab_feed_key(&f.h, 0, LAB_SPACE + 1, true, 7, 0), 0);
+	assert_int_equal(f.h.conn->space_count, before + 1);
+	lab_host_fini(&f.h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +538,8 @@ int main(void)
 		cmocka_unit_test(a_key_for_nobody_or_no_path_is_refused),
 		cmocka_unit_test(a_path_that_cannot_write_directly_is_told_nothing),
 		cmocka_unit_test(each_client_has_a_space_and_numbers_do_not_come_again),
+		cmocka_unit_test(a_space_is_forgotten_from_among_others),
+		cmocka_unit_test(a_key_there_is_no_memory_for_is_as_if_not_told),
 	};
 
 	return cmocka_run_group_tests_name("space", tests, NULL, NULL);

@@ -477,7 +477,7 @@ static void a_void_alone_frees_the_place_in_the_ring_it_names(void **state)
 	lab_solo_up(&h, 1, false);
 	lab_solo_channel(&h, false);
 	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){.msg_len = 1000}, NULL, 0), 0);
-	/* The last of the ring was too short for it. */
+	/* Places only grow: what lies between is used up with it. */
 	assert_int_equal(feed_void(&h,
 				   (struct mrc_wire_hdr){.offset = 1, .msg_len = 30, .addr = 5000},
 				   NULL, 0),
@@ -525,6 +525,28 @@ static void a_place_that_cannot_be_is_refused(void **state)
 	}
 }
 
+/* Its client has to hear of the gap under this number, before the slot is another's. */
+static void a_slot_is_kept_until_its_gap_was_taken(void **state)
+{
+	const struct lab_state settled = {.settled = 1,
+					  .ring_limit = LAB_RING_BYTES,
+					  .msg_limit = LAB_WINDOW};
+	struct lab_host h;
+	struct mrc_channel *ch;
+
+	lab_solo_up(&h, 1, false);
+	ch = mrc_conn_channel(h.conn, lab_solo_channel(&h, false));
+	assert_int_equal(feed_void(&h, (struct mrc_wire_hdr){0}, NULL, 0), 0);
+	assert_int_equal(lab_feed_state(&h, 0, 0, &settled), 0);
+	assert_int_equal(ch->peer_settled_stated, 1);
+	assert_int_equal(ch->peer_settled, 0);
+	lab_pump(&h);
+	assert_int_equal(lab_find(&h, MRC_ACT_GAP, 0, 0)->msg.number, 0);
+	assert_int_equal(lab_feed_state(&h, 0, 0, &settled), 0);
+	assert_int_equal(ch->peer_settled, 1);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +562,7 @@ int main(void)
 		cmocka_unit_test(what_stands_behind_a_void_message_goes_on_by_itself),
 		cmocka_unit_test(a_void_alone_frees_the_place_in_the_ring_it_names),
 		cmocka_unit_test(a_place_that_cannot_be_is_refused),
+		cmocka_unit_test(a_slot_is_kept_until_its_gap_was_taken),
 	};
 
 	return cmocka_run_group_tests_name("void", tests, NULL, NULL);

@@ -509,6 +509,216 @@ static void a_copy_of_a_writer_that_never_was_is_refused(void **state)
 	}
 }
 
+/* ---- more gaps than can be remembered ---- */
+
+static struct mrc_wire_hdr piece(const struct fixture *f, uint32_t i)
+{
+	return part(f, 40 * (uint64_t)i, 40 * (uint64_t)i + 10);
+}
+
+/* Pieces with gaps between, until no node is left for another: how many. */
+static uint32_t fill_here(struct fixture *f, uint8_t path)
+{
+	uint32_t i = 0;
+
+	while (f->h.conn->ranges.free_count > MRC_RANGES_KEPT_HERE(f->h.conn))
+		assert_int_equal(lab_feed_frag(&f->h, path, piece(f, i++), (struct lab_came){0}),
+				 0);
+	return i;
+}
+
+/* The fixture over paths that write directly. */
+static void direct_init(struct fixture *f)
+{
+	const struct mrc_limits limits = {.channels_max = 2,
+					  .frames_in_flight_max = 64,
+					  .ranges_max = 16};
+
+	lab_host_init(&f->h, "a", "b", LAB_BOOT_A, 2, &limits);
+	for (uint8_t i = 0; i < 2; i++)
+		lab_path_good(&f->h, i, true);
+	fixture_up(f);
+}
+
+static void a_piece_there_is_no_node_for_is_asked_for_again(void **state)
+{
+	for (uint64_t hold = 0; hold <= HOLD; hold += HOLD) { /* in its place, in daemon memory */
+		struct fixture f;
+		uint32_t n, from;
+
+		direct_init(&f);
+		n = fill_here(&f, 0);
+		from = f.h.log_count;
+		assert_int_equal(lab_feed_frag(&f.h, 0, piece(&f, n),
+					       (struct lab_came){.hold = hold}),
+				 0);
+		lab_pump(&f.h);
+		assert_int_equal(lab_posted_count(&f.h, MRC_WIRE_WANT, from), 1);
+		want_is(&f, from, 0, 40 * (uint64_t)n, 40 * (uint64_t)n + 10);
+		assert_int_equal(lab_posted(&f.h, MRC_WIRE_WANT, from, 0)->hdr.arg, 0);
+		assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, from), hold != 0);
+		assert_null(lab_find(&f.h, MRC_ACT_COPY, from, 0));
+		/* A gap is filled: there is room, and the piece that comes again stays. */
+		assert_int_equal(lab_feed_frag(&f.h, 0, part(&f, 0, 50), (struct lab_came){0}), 0);
+		assert_int_equal(lab_feed_frag(&f.h, 0, piece(&f, n), (struct lab_came){0}), 0);
+		lab_pump(&f.h);
+		assert_int_equal(lab_posted_count(&f.h, MRC_WIRE_WANT, from), 1);
+		lab_host_fini(&f.h);
+	}
+}
+
+/* Not even that it is wanted can be remembered: it waits in daemon memory, and is not forgotten. */
+static void a_held_piece_waits_for_a_node(void **state)
+{
+	for (int is_lost = 0; is_lost < 2;
+	     is_lost++) { /* it is held, or was a copy that got lost */
+		struct mrc_wire_hdr late;
+		struct fixture f;
+		uint32_t n, from, wanted = 0;
+		bool asked[100] = {0};
+
+		direct_init(&f);
+		f.h.fences = false;
+		n = fill_here(&f, 1);
+		from = f.h.log_count;
+		late = piece(&f, n);
+		late.flags = MRC_WIRE_F_COPY;
+		late.writer_epoch = LAB_PATH_EPOCH;
+		assert_int_equal(lab_feed_frag(&f.h, 1, late,
+					       (struct lab_came){.is_lost = is_lost,
+								 .hold = is_lost ? 0 : HOLD}),
+				 0);
+		lab_pump(&f.h);
+		for (uint32_t i = n + 1;
+		     f.h.conn->ranges.free_count > MRC_RANGES_KEPT_WANTED(f.h.conn); i++, wanted++)
+			assert_int_equal(lab_feed_frag(&f.h, 1, piece(&f, i),
+						       (struct lab_came){.is_lost = true}),
+					 0);
+		lab_path(&f.h, MRC_EV_FENCED, 0, MRC_REASON_NONE);
+		for (int i = 0; i < 100; i++) {
+			lab_pump(&f.h);
+			lab_ack_all(&f.h);
+		}
+		/* All are asked for, each once: the nodes of those that were told served it. */
+		assert_int_equal(lab_posted_count(&f.h, MRC_WIRE_WANT, from), wanted + 1);
+		for (uint32_t i = 0; i < wanted + 1; i++) {
+			uint64_t offset = lab_posted(&f.h, MRC_WIRE_WANT, from, i)->hdr.offset;
+
+			assert_int_equal(offset % 40, 0);
+			assert_in_range(offset / 40, n, n + wanted);
+			assert_false(asked[offset / 40]);
+			asked[offset / 40] = true;
+		}
+		assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, from), !is_lost);
+		assert_null(lab_find(&f.h, MRC_ACT_COPY, from, 0));
+		assert_int_equal(f.h.conn->holds_used, 0);
+		assert_int_equal(f.h.conn->holds_lost, 0);
+		lab_host_fini(&f.h);
+	}
+}
+
+/* ---- what is here already ---- */
+
+/* Bytes that are here were checked, and a client may not see others in their place. */
+static void only_what_is_missing_of_a_copy_is_copied(void **state)
+{
+	const struct mrc_action *act;
+	struct fixture f;
+	uint32_t from;
+
+	direct_init(&f);
+	from = f.h.log_count;
+	assert_int_equal(lab_feed_frag(&f.h, 0, part(&f, 100, 110), (struct lab_came){0}), 0);
+	assert_int_equal(lab_feed_frag(&f.h, 0, part(&f, 90, 120), (struct lab_came){.hold = HOLD}),
+			 0);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_COPY, from), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		act = lab_find(&f.h, MRC_ACT_COPY, from, i);
+		assert_int_equal(act->msg.hold, HOLD);
+		assert_int_equal(act->msg.hold_offset, i ? 20 : 0);
+		assert_int_equal(act->msg.addr, f.addr + (i ? 110 : 90));
+		assert_int_equal(act->msg.len, 10);
+	}
+	act = lab_find(&f.h, MRC_ACT_HOLD_FREE, from, 0);
+	assert_non_null(act);
+	assert_true(act > lab_find(&f.h, MRC_ACT_COPY, from, 1));
+	assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, from), 1);
+	lab_host_fini(&f.h);
+}
+
+static void a_piece_that_comes_twice_counts_once(void **state)
+{
+	struct fixture f;
+
+	direct_init(&f);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(lab_feed_frag(&f.h, 0, part(&f, 0, 10), (struct lab_came){0}), 0);
+		assert_int_equal(lab_info(&f.h).duplicates, i);
+		assert_int_equal(f.ch->in[0].here.bytes, 10);
+	}
+	lab_host_fini(&f.h);
+}
+
+/* ---- epochs ---- */
+
+static void daemon_memory_comes_back_from_a_frame_of_another_epoch(void **state)
+{
+	struct mrc_place place;
+	struct fixture f;
+	struct mrc_wire_hdr hdr;
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_ARRIVED,
+		.arrived = {.is_body_good = true,
+			    .path_epoch = LAB_PATH_EPOCH,
+			    .hdr = &hdr,
+			    .hold = HOLD},
+	};
+
+	direct_init(&f);
+	hdr = part(&f, 0, 10);
+	hdr.type = MRC_WIRE_FRAG;
+	hdr.conn_epoch = LAB_EPOCH - 1;
+	hdr.path_epoch = LAB_PATH_EPOCH;
+	/* It has no place either: channel numbers begin anew with a conn epoch. */
+	assert_int_equal(mrc_conn_place(f.h.conn, &hdr, 0, &place), 10);
+	assert_true(place.is_scratch);
+	assert_false(mrc_conn_place_whole(f.h.conn, &hdr, &place));
+	assert_int_equal(lab_handle(&f.h, &ev), -EPROTO);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, 0), 1);
+	assert_int_equal(lab_find(&f.h, MRC_ACT_HOLD_FREE, 0, 0)->msg.hold, HOLD);
+	/* Of this epoch it has one. */
+	hdr.conn_epoch = LAB_EPOCH;
+	assert_true(mrc_conn_place_whole(f.h.conn, &hdr, &place));
+	assert_int_equal(place.addr, f.addr);
+	lab_host_fini(&f.h);
+}
+
+static void a_new_conn_epoch_gives_daemon_memory_back(void **state)
+{
+	struct mrc_wire_hdr copy;
+	struct fixture f;
+	uint32_t from;
+
+	direct_init(&f);
+	f.h.fences = false;
+	copy = part(&f, 0, 10);
+	copy.flags = MRC_WIRE_F_COPY;
+	copy.writer_epoch = LAB_PATH_EPOCH;
+	assert_int_equal(lab_feed_frag(&f.h, 1, copy, (struct lab_came){.hold = HOLD}), 0);
+	lab_pump(&f.h);
+	from = f.h.log_count;
+	assert_null(lab_find(&f.h, MRC_ACT_HOLD_FREE, 0, 0)); /* it waits for its writer's fence */
+	assert_int_equal(lab_path_up(&f.h, 1, LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_BOOT_B + 1,
+				     true),
+			 0);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, from), 1);
+	assert_null(lab_find(&f.h, MRC_ACT_COPY, from, 0));
+	lab_host_fini(&f.h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +735,12 @@ int main(void)
 		cmocka_unit_test(a_lost_copy_is_not_asked_for_when_the_bytes_came_meanwhile),
 		cmocka_unit_test(lost_copies_that_wait_have_a_bound),
 		cmocka_unit_test(a_copy_of_a_writer_that_never_was_is_refused),
+		cmocka_unit_test(a_piece_there_is_no_node_for_is_asked_for_again),
+		cmocka_unit_test(a_held_piece_waits_for_a_node),
+		cmocka_unit_test(only_what_is_missing_of_a_copy_is_copied),
+		cmocka_unit_test(a_piece_that_comes_twice_counts_once),
+		cmocka_unit_test(daemon_memory_comes_back_from_a_frame_of_another_epoch),
+		cmocka_unit_test(a_new_conn_epoch_gives_daemon_memory_back),
 	};
 
 	return cmocka_run_group_tests_name("want", tests, NULL, NULL);
