@@ -62,11 +62,26 @@ mtype = { FRAG, RTS, VOID, SETTLED, STATE, CTS, LEVEL };
  * FRAG, RTS, VOID: message, size, address, settled.      STATE: delivered, final, ring limit, message limit.
  * SETTLED: -, -, -, settled.                             CTS: message, address.   LEVEL: message, verdict.
  */
-chan fwd[2] = [1] of { mtype, byte, byte, byte, byte };
-chan bwd[2] = [1] of { mtype, byte, byte, byte, byte };
-/* Paths are alike: the first with room takes a frame. */
-#define HAS_ROOM(paths) (nfull(paths[0]) || nfull(paths[1]))
-#define ROOM(paths)     len(paths[0])
+chan fwd = [2] of { mtype, byte, byte, byte, byte };
+chan bwd = [2] of { mtype, byte, byte, byte, byte };
+
+/*
+ * Paths are alike, so what is under way is a set of two frames: kept sorted (!!), since in which
+ * order they were posted says nothing, and either may be the next to come.
+ * To take one needs kind, m, a, b, c.
+ */
+inline take_first(frames)
+{
+	frames?kind, m, a, b, c
+}
+
+inline take_second(frames)
+{
+	frames?kind, m, a, b, c;
+	frames!kind, m, a, b, c;
+	frames?kind, m, a, b, c
+}
+
 byte faults = FAULTS;
 
 /* The sender. */
@@ -110,6 +125,7 @@ byte r_ring_release_next;
 byte r_ring_head;
 byte r_ask_next;
 bit r_do_state;
+bit r_is_acting; /* some actions were taken, deliveries not yet */
 byte rejects = REJECTS;
 #ifdef NO_RULE_ABSOLUTE_FACTS
 byte told_ring_limit = RING;
@@ -158,10 +174,10 @@ inline verdict_is(m, verdict)
 	fi
 }
 
-inline post(path, kind, a, b, c, d)
+inline post(kind, a, b, c, d)
 {
-	fwd[path]!kind, a, b, c, d;
-	printf("S: %e(%d, %d, %d, %d) on path %d\n", kind, a, b, c, d, path)
+	fwd!!kind, a, b, c, d;
+	printf("S: says %e(%d, %d, %d, %d)\n", kind, a, b, c, d)
 }
 
 /* What frame `kind` about message m said is said again, as it is true then. */
@@ -255,10 +271,10 @@ proctype Sender()
 			m = 0
 	}
 	:: atomic {
-		nempty(bwd[0]) || nempty(bwd[1]) ->
+		nempty(bwd) ->
 			if
-			:: bwd[0]?kind, m, a, b, c
-			:: bwd[1]?kind, m, a, b, c
+			:: take_first(bwd)
+			:: len(bwd) == 2 -> take_second(bwd)
 			fi;
 			d_step {
 				printf("S: takes %e(%d, %d, %d, %d)\n", kind, m, a, b, c);
@@ -314,68 +330,68 @@ proctype Sender()
 	/* No end label above: a run that stops before all is settled stops in an invalid end state. */
 }
 
-/* The sender's frames about one message on one path, and its "settled". */
+/* The sender's frames about one message, and its "settled". */
 proctype Post(byte m)
 {
-	byte path;
 end:
 	do
 	:: d_step {
-		HAS_ROOM(fwd) && s_is_granted[m] && s_do_frag[m] ->
-			path = ROOM(fwd);
+		nfull(fwd) && s_is_granted[m] && s_do_frag[m] ->
 			s_do_frag[m] = 0;
-			post(path, FRAG, m, s_size[m], s_addr[m], s_settled);
-			path = 0
+			post(FRAG, m, s_size[m], s_addr[m], s_settled)
 	}
 	:: d_step {
-		HAS_ROOM(fwd) && s_do_rts[m] ->
-			path = ROOM(fwd);
+		nfull(fwd) && s_do_rts[m] ->
 			s_do_rts[m] = 0;
-			post(path, RTS, m, s_size[m], 0, s_settled);
-			path = 0
+			post(RTS, m, s_size[m], 0, s_settled)
 	}
 	/*
 	 * rule 7.8, 7.10 VOID_POSITION: VOID says where in the ring the message would have lain.
 	 * rule 7.8, 7.10 VOID_SETTLED: VOID carries "settled", as all that can be the first of its number.
 	 */
 	:: d_step {
-		HAS_ROOM(fwd) && s_do_void[m] ->
-			path = ROOM(fwd);
+		nfull(fwd) && s_do_void[m] ->
 			s_do_void[m] = 0;
 #if defined NO_RULE_VOID_POSITION
-			post(path, VOID, m, UNKNOWN, 0, s_settled);
+			post(VOID, m, UNKNOWN, 0, s_settled);
 #elif defined NO_RULE_VOID_SETTLED
-			post(path, VOID, m, s_size[m], s_addr[m], 0);
+			post(VOID, m, s_size[m], s_addr[m], 0);
 #else
-			post(path, VOID, m, s_size[m], s_addr[m], s_settled);
+			post(VOID, m, s_size[m], s_addr[m], s_settled);
 #endif
-			path = 0
 	}
 	:: d_step {
-		HAS_ROOM(fwd) && m == 0 && s_do_settled ->
-			path = ROOM(fwd);
+		nfull(fwd) && m == 0 && s_do_settled ->
 			s_do_settled = 0;
-			post(path, SETTLED, 0, 0, 0, s_settled);
-			path = 0
+			post(SETTLED, 0, 0, 0, s_settled)
 	}
 	od
 }
 
 /* ---- receiver ---- */
 
-inline post_cts(path, slot)
+/*
+ * The pump: several events may be handled before the actions are taken, but once one was, all are.
+ * So when a frame went out, what can be delivered is delivered before another is taken in.
+ */
+#define IS_DELIVERABLE (r_deliver_next < r_base + WINDOW && \
+	(r_is_whole[SLOT(r_deliver_next)] || r_is_void[SLOT(r_deliver_next)]))
+
+inline post_cts(slot)
 {
+	r_is_acting = IS_DELIVERABLE;
 	r_do_cts[slot] = 0;
-	bwd[path]!CTS, NUMBER(slot), r_addr[slot], 0, 0;
-	printf("R: CTS(%d, %d) on path %d\n", NUMBER(slot), r_addr[slot], path);
+	bwd!!CTS, NUMBER(slot), r_addr[slot], 0, 0;
+	printf("R: says CTS(%d, %d)\n", NUMBER(slot), r_addr[slot]);
 	slot = 0
 }
 
-inline post_level(path, slot)
+inline post_level(slot)
 {
+	r_is_acting = IS_DELIVERABLE;
 	r_do_level[slot] = 0;
-	bwd[path]!LEVEL, NUMBER(slot), r_verdict[slot], 0, 0;
-	printf("R: LEVEL(%d, %d) on path %d\n", NUMBER(slot), r_verdict[slot], path);
+	bwd!!LEVEL, NUMBER(slot), r_verdict[slot], 0, 0;
+	printf("R: says LEVEL(%d, %d)\n", NUMBER(slot), r_verdict[slot]);
 	slot = 0
 }
 
@@ -619,10 +635,10 @@ proctype Receiver()
 end:
 	do
 	:: atomic {
-		nempty(fwd[0]) || nempty(fwd[1]) ->
+		nempty(fwd) && !r_is_acting ->
 			if
-			:: fwd[0]?kind, m, a, b, c
-			:: fwd[1]?kind, m, a, b, c
+			:: take_first(fwd)
+			:: len(fwd) == 2 -> take_second(fwd)
 			fi;
 			d_step {
 				printf("R: takes %e(%d, %d, %d, %d)\n", kind, m, a, b, c);
@@ -708,7 +724,7 @@ end:
 #endif
 	/* Delivery, in order. A void message is a gap. */
 	:: d_step {
-		r_deliver_next < r_base + WINDOW && (r_is_whole[SLOT(r_deliver_next)] || r_is_void[SLOT(r_deliver_next)]) ->
+		IS_DELIVERABLE ->
 			m = r_deliver_next;
 			r_deliver_next++;
 			r_do_state = 1;
@@ -724,6 +740,7 @@ end:
 				in_client_ring++;
 				printf("R: delivers message %d\n", m)
 			fi;
+			r_is_acting = r_is_acting && IS_DELIVERABLE;
 			m = 0
 	}
 	od
@@ -773,73 +790,75 @@ end:
 	od
 }
 
-/* The receiver's frames on one path. */
+/* The receiver's frames. */
 proctype PostBack()
 {
-	byte n, m, path;
+	byte n, m;
 end:
 	do
 	:: d_step {
-		HAS_ROOM(bwd) && r_do_state -> path = ROOM(bwd);
+		nfull(bwd) && r_do_state ->
 			r_do_state = 0;
+			r_is_acting = IS_DELIVERABLE;
 			state_delivered();
 #if defined NO_RULE_ABSOLUTE_FACTS
-			bwd[path]!STATE, n, r_final_next, r_ring_head + RING - told_ring_limit, r_release_next + WINDOW;
+			bwd!!STATE, n, r_final_next, r_ring_head + RING - told_ring_limit, r_release_next + WINDOW;
 			told_ring_limit = r_ring_head + RING;
 #else
-			bwd[path]!STATE, n, r_final_next, r_ring_head + RING, r_release_next + WINDOW;
+			bwd!!STATE, n, r_final_next, r_ring_head + RING, r_release_next + WINDOW;
 #endif
-			printf("R: STATE(%d, %d, %d, %d) on path %d\n", n, r_final_next, r_ring_head + RING,
-				r_release_next + WINDOW, path);
+			printf("R: says STATE(%d, %d, %d, %d)\n", n, r_final_next, r_ring_head + RING,
+				r_release_next + WINDOW);
 			n = 0;
 			m = 0;
-		path = 0
 	}
 	:: d_step {
-		HAS_ROOM(bwd) && r_do_cts[0] -> path = ROOM(bwd); m = 0;
-		post_cts(path, m);
-		path = 0
+		nfull(bwd) && r_do_cts[0] -> m = 0;
+		post_cts(m);
 	}
 	:: d_step {
-		HAS_ROOM(bwd) && r_do_level[0] -> path = ROOM(bwd); m = 0;
-		post_level(path, m);
-		path = 0
+		nfull(bwd) && r_do_level[0] -> m = 0;
+		post_level(m);
 	}
 #if WINDOW > 1
 	:: d_step {
-		HAS_ROOM(bwd) && r_do_cts[1] -> path = ROOM(bwd); m = 1;
-		post_cts(path, m);
-		path = 0
+		nfull(bwd) && r_do_cts[1] -> m = 1;
+		post_cts(m);
 	}
 	:: d_step {
-		HAS_ROOM(bwd) && r_do_level[1] -> path = ROOM(bwd); m = 1;
-		post_level(path, m);
-		path = 0
+		nfull(bwd) && r_do_level[1] -> m = 1;
+		post_level(m);
 	}
 #endif
 	od
 }
 
 /* Frames that are lost with their path are said again as it is true then. */
-proctype Network(byte path)
+proctype Network(byte at)
 {
 	byte m, a, b, c;
 	mtype kind;
 end:
 	do
 	:: d_step {
-		faults > 0 && nempty(fwd[path]) ->
+		faults > 0 && len(fwd) > at ->
 			faults--;
-			fwd[path]?kind, m, a, b, c;
-			printf("path %d dies, %e(%d, %d, %d, %d) is lost\n", path, kind, m, a, b, c);
+			if
+			:: at == 0 -> take_first(fwd)
+			:: else -> take_second(fwd)
+			fi;
+			printf("its path dies, %e(%d, %d, %d, %d) is lost\n", kind, m, a, b, c);
 			say_again(kind, m);
 			kind = 0; m = 0; a = 0; b = 0; c = 0
 	}
 	:: d_step {
-		faults > 0 && nempty(bwd[path]) ->
+		faults > 0 && len(bwd) > at ->
 			faults--;
-			bwd[path]?kind, m, a, b, c;
-			printf("path %d dies, %e(%d, %d, %d, %d) is lost\n", path, kind, m, a, b, c);
+			if
+			:: at == 0 -> take_first(bwd)
+			:: else -> take_second(bwd)
+			fi;
+			printf("its path dies, %e(%d, %d, %d, %d) is lost\n", kind, m, a, b, c);
 			if
 			:: kind == STATE ->
 				r_do_state = 1;
@@ -864,6 +883,11 @@ init {
 			if
 			:: s_size[i] = SIZE_A
 			:: SIZE_B != SIZE_A -> s_size[i] = SIZE_B
+			fi;
+			/* What is above the eager maximum asks. */
+			if
+			:: s_size[i] > EAGER_MAX && s_size[i] < LARGE -> s_size[i] = LARGE + 1
+			:: else -> skip
 			fi;
 			printf("S: message %d is of size %d\n", i, s_size[i])
 		}

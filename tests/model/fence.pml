@@ -211,8 +211,8 @@ inline post_send(q, m, writer)
 #endif
 #define IS_OPEN(m) (m < s_next && k_done <= m && s_void != m && !s_stopped)
 
-/* Paths are alike: the first message goes by path 0, and a third of the states need no visit. */
-#define IS_FIRST(p) (s_next > 0 || (p) == 0)
+/* Paths are alike: the first message goes by the first path that is up, and many states need no visit. */
+#define IS_FIRST(p) (s_next > 0 || (p) == 0 || (s_is_down[0] && ((p) == 1 || s_is_down[1])))
 
 /* The sender on one path. */
 proctype Path(byte p)
