@@ -837,35 +837,69 @@ static void a_word_about_a_message_that_is_settled_comes_too_late(void **state)
 
 /* ---- a conn epoch that ends another ---- */
 
-/* A client that still reads what it was given is told once that its channel is down. */
-static void a_second_new_epoch_says_nothing_more_of_what_ended_in_the_first(void **state)
+/* What ended in the first is told once, and its memory waits for its own writers only. */
+static void a_second_new_epoch_changes_nothing_about_what_ended_in_the_first(void **state)
 {
 	struct lab_host h;
 	uint32_t id;
 
-	lab_solo_up(&h, 1, false);
+	lab_solo_up(&h, 2, true);
 	h.releases = false;
 	id = lab_solo_channel(&h, false);
-	assert_int_equal(lab_feed(&h, 0,
-				  (struct mrc_wire_hdr){.type = MRC_WIRE_FRAG,
-							.flags = MRC_WIRE_F_EAGER,
-							.msg_len = 10,
-							.body_len = 10},
-				  NULL),
+	assert_int_equal(lab_feed_frag(&h, 0,
+				       (struct mrc_wire_hdr){.flags = MRC_WIRE_F_EAGER,
+							     .msg_len = 10,
+							     .body_len = 10},
+				       (struct lab_came){0}),
 			 0);
 	lab_pump(&h);
 	for (uint32_t n = 1; n <= 2; n++) {
-		assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH + n, LAB_PATH_EPOCH + n,
-					     LAB_BOOT_B + n, false),
+		/* By one path, then by the other; the second time the first is not fenced yet. */
+		h.fences = n == 1;
+		assert_int_equal(lab_path_up(&h, (uint8_t)(n - 1), LAB_EPOCH + n,
+					     LAB_PATH_EPOCH + n, LAB_BOOT_B + n, true),
 				 0);
 		lab_pump(&h);
 		assert_int_equal(lab_count(&h, MRC_ACT_CONN_RESET, 0), n);
 		assert_int_equal(lab_count(&h, MRC_ACT_CH_DOWN, 0), 1);
-		assert_null(lab_find(&h, MRC_ACT_CH_FREE, 0, 0));
+		assert_null(lab_find(&h, MRC_ACT_CH_FREE, 0, 0)); /* its client still reads */
 	}
 	assert_int_equal(lab_msg(&h, MRC_EV_RELEASE, id, 0, 0), 0);
 	lab_pump(&h);
 	assert_int_equal(lab_count(&h, MRC_ACT_CH_FREE, 0), 1);
+	lab_host_fini(&h);
+}
+
+/* ---- turns ---- */
+
+/* DESIGN 8: turns go by client, then by channel, so nobody gains by opening more of them. */
+static void clients_take_turns_however_many_channels_they_have(void **state)
+{
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	struct lab_host h;
+	uint32_t ids[4], wire_ids[4], greedy = 0;
+
+	lab_solo_up(&h, 1, false);
+	for (uint32_t i = 0; i < 4; i++) { /* the first client has three */
+		struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACCEPT, .msg = i};
+
+		assert_int_equal(open_of(&h, i < 3 ? 1 : 2, &ids[i]), 0);
+		lab_pump(&h);
+		wire_ids[i] = hdr.channel = mrc_conn_channel(h.conn, ids[i])->wire_id;
+		hdr.body_len = lab_half(body, LAB_RING_BYTES, LAB_MSG_MAX, LAB_WINDOW, NULL);
+		assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
+	}
+	lab_pump(&h);
+	lab_ack_all(&h);
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t n = 0; n < 3; n++)
+			assert_int_equal(lab_send(&h, ids[i], 1000, MRC_LVL_PLACED, n), 0);
+	}
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_FRAG, 0), 12);
+	for (uint32_t i = 0; i < 6; i++)
+		greedy += lab_posted(&h, MRC_WIRE_FRAG, 0, i)->hdr.channel != wire_ids[3];
+	assert_int_equal(greedy, 3);
 	lab_host_fini(&h);
 }
 
@@ -904,7 +938,8 @@ int main(void)
 			an_incoming_channel_is_answered_once_and_nothing_else_is_done_with_it),
 		cmocka_unit_test(what_no_event_can_say_is_refused),
 		cmocka_unit_test(a_word_about_a_message_that_is_settled_comes_too_late),
-		cmocka_unit_test(a_second_new_epoch_says_nothing_more_of_what_ended_in_the_first),
+		cmocka_unit_test(a_second_new_epoch_changes_nothing_about_what_ended_in_the_first),
+		cmocka_unit_test(clients_take_turns_however_many_channels_they_have),
 	};
 
 	return cmocka_run_group_tests_name("conn", tests, NULL, NULL);

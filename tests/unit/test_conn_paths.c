@@ -734,8 +734,8 @@ static void a_path_that_takes_anothers_number_takes_its_place(void **state)
 {
 	struct mrc_event_in up = {
 		.kind = MRC_EV_PATH_UP,
-		.path = {.index = 0,
-			 .path_id = 1,
+		.path = {.index = 1,
+			 .path_id = 0,
 			 .conn_epoch = LAB_EPOCH,
 			 .path_epoch = LAB_PATH_EPOCH + 1,
 			 .peer_boot_id = LAB_BOOT_B},
@@ -743,16 +743,17 @@ static void a_path_that_takes_anothers_number_takes_its_place(void **state)
 	struct lab_host h;
 	uint32_t from;
 
-	lab_solo_up(&h, 2, false);
+	lab_solo_up(&h, 3, false);
 	from = h.log_count;
 	assert_int_equal(lab_handle(&h, &up), 0);
-	assert_ptr_equal(mrc_conn_path_by_id(h.conn, 1), &h.conn->paths[0]);
-	assert_null(mrc_conn_path_by_id(h.conn, 0));
+	assert_ptr_equal(mrc_conn_path_by_id(h.conn, 0), &h.conn->paths[1]);
+	assert_null(mrc_conn_path_by_id(h.conn, 1));
 	lab_pump(&h);
-	/* The other is closed, without a word: its number means another path now. */
-	assert_int_equal(lab_find(&h, MRC_ACT_FENCE, from, 0)->path.index, 1);
-	assert_int_equal(h.conn->paths[1].reason, MRC_REASON_CLOSED);
+	/* The other is closed, without a word to the peer: its number means another path now. */
+	assert_int_equal(lab_find(&h, MRC_ACT_FENCE, from, 0)->path.index, 0);
+	assert_int_equal(h.conn->paths[0].reason, MRC_REASON_CLOSED);
 	assert_null(lab_posted(&h, MRC_WIRE_PATH_FENCE, from, 0));
+	assert_int_equal(h.conn->paths[2].state, MRC_PATH_GOOD);
 	lab_host_fini(&h);
 }
 
