@@ -456,7 +456,7 @@ static void each_client_has_a_space_and_numbers_do_not_come_again(void **state)
 	lab_solo_up(&h, 1, true);
 	for (uint32_t flow = 1; flow <= 3; flow++) {
 		for (int again = 0; again < 2; again++) {
-			uint32_t id;
+			uint32_t id = 0;
 			struct mrc_event_in ev = {
 				.kind = MRC_EV_CH_OPEN,
 				.channel = {.flow = flow,
@@ -467,11 +467,17 @@ static void each_client_has_a_space_and_numbers_do_not_come_again(void **state)
 					    .id_out = &id},
 			};
 			uint32_t from = h.log_count;
+			const struct mrc_act_post *post;
 			uint32_t space;
 
 			assert_int_equal(lab_handle(&h, &ev), 0);
 			lab_pump(&h);
-			memcpy(&space, lab_posted(&h, MRC_WIRE_OPEN, from, 0)->body + 20, 4);
+			post = lab_posted(&h, MRC_WIRE_OPEN, from, 0);
+			if (!post) {
+				fail_msg("client %u: no OPEN", flow);
+				return;
+			}
+			memcpy(&space, &post->body[20], sizeof(space));
 			assert_true(space > seen);
 			seen = space;
 			/* Its client goes, with its only channel. */

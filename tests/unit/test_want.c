@@ -719,6 +719,48 @@ static void a_new_conn_epoch_gives_daemon_memory_back(void **state)
 	lab_host_fini(&f.h);
 }
 
+/* Nor is it kept when the frame itself is refused. */
+static void daemon_memory_comes_back_from_a_frame_that_is_refused(void **state)
+{
+	struct mrc_wire_hdr bad;
+	struct fixture f;
+
+	direct_init(&f);
+	bad = part(&f, 0, 10);
+	bad.addr++;
+	assert_int_equal(lab_feed_frag(&f.h, 0, bad, (struct lab_came){.hold = HOLD}), -EPROTO);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, 0), 1);
+	assert_int_equal(lab_find(&f.h, MRC_ACT_HOLD_FREE, 0, 0)->msg.hold, HOLD);
+	assert_int_equal(f.h.conn->holds_used, 0);
+	lab_host_fini(&f.h);
+}
+
+static void an_rts_of_what_was_settled_does_nothing(void **state)
+{
+	struct fixture f;
+	uint32_t from;
+
+	direct_init(&f);
+	assert_int_equal(lab_feed_frag(&f.h, 0, part(&f, 0, MSG_BYTES), (struct lab_came){0}), 0);
+	lab_pump(&f.h);
+	assert_int_equal(lab_feed_state(&f.h, 0, 0,
+					&(struct lab_state){.settled = 1,
+							    .ring_limit = LAB_RING_BYTES,
+							    .msg_limit = LAB_WINDOW}),
+			 0);
+	lab_pump(&f.h);
+	from = f.h.log_count;
+	assert_int_equal(lab_feed(&f.h, 1,
+				  (struct mrc_wire_hdr){.type = MRC_WIRE_RTS, .msg_len = MSG_BYTES},
+				  NULL),
+			 0);
+	lab_pump(&f.h);
+	assert_null(lab_posted(&f.h, MRC_WIRE_CTS, from, 0));
+	assert_null(lab_find(&f.h, MRC_ACT_LANDING_WANT, from, 0));
+	lab_host_fini(&f.h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -741,6 +783,8 @@ int main(void)
 		cmocka_unit_test(a_piece_that_comes_twice_counts_once),
 		cmocka_unit_test(daemon_memory_comes_back_from_a_frame_of_another_epoch),
 		cmocka_unit_test(a_new_conn_epoch_gives_daemon_memory_back),
+		cmocka_unit_test(daemon_memory_comes_back_from_a_frame_that_is_refused),
+		cmocka_unit_test(an_rts_of_what_was_settled_does_nothing),
 	};
 
 	return cmocka_run_group_tests_name("want", tests, NULL, NULL);
