@@ -785,6 +785,20 @@ static void a_void_that_its_verdict_overtook_is_not_said(void **state)
 	assert_false(mrc_bits_has(&f.ch.void_bits, 0));
 }
 
+static void a_verdict_stands_when_its_channel_fails(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	sent(&f, 2, MRC_LVL_COMMITTED);
+	assert_true(mrc_channel_out_level(&f.ch, 0, MRC_LVL_VISIBLE, MRC_OUT_REJECTED, 77, true));
+	mrc_channel_out_fail_all(&f.ch, MRC_OUT_PEER_DIED, 5);
+	assert_int_equal(f.out[0].outcome, MRC_OUT_REJECTED);
+	assert_int_equal(f.out[0].code, 77);
+	assert_int_equal(f.out[1].outcome, MRC_OUT_PEER_DIED);
+	assert_int_equal(f.out[1].code, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -821,6 +835,7 @@ int main(void)
 		cmocka_unit_test(there_is_no_answer_to_give_when_nothing_was_reached),
 		cmocka_unit_test(the_first_reason_to_give_a_message_up_stands),
 		cmocka_unit_test(a_void_that_its_verdict_overtook_is_not_said),
+		cmocka_unit_test(a_verdict_stands_when_its_channel_fails),
 	};
 
 	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);

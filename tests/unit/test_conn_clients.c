@@ -322,6 +322,33 @@ static void what_creates_waits_for_room_on_its_path(void **state)
 	lab_host_fini(&h);
 }
 
+/* A path that never came up has no count to be passed. */
+static void an_end_counts_the_paths_that_ever_were(void **state)
+{
+	const struct mrc_act_post *post;
+	struct lab_host h;
+	uint32_t id;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 2, NULL);
+	lab_path_good(&h, 1, true);
+	for (uint8_t other = 0; other < 2; other++) {
+		uint32_t from = h.log_count;
+
+		if (other)
+			lab_path_good(&h, 0, true);
+		assert_int_equal(lab_open_at(&h, "svc", false, &id), 0);
+		assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, id), 0);
+		lab_pump(&h);
+		post = lab_posted(&h, MRC_WIRE_RESET, from, 0);
+		assert_non_null(post);
+		/* Six counts of the channel, then how many paths, and of each its id, epoch and count. */
+		assert_int_equal(post->body_len, 6 * 8 + 1 + (1 + other) * (2 + 4 + 8));
+		assert_int_equal(post->body[6 * 8], 1 + other);
+		lab_ack_all(&h);
+	}
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +364,7 @@ int main(void)
 		cmocka_unit_test(the_first_end_of_a_channel_stands),
 		cmocka_unit_test(a_refusal_of_what_was_closed_is_no_news),
 		cmocka_unit_test(what_creates_waits_for_room_on_its_path),
+		cmocka_unit_test(an_end_counts_the_paths_that_ever_were),
 	};
 
 	return cmocka_run_group_tests_name("conn_clients", tests, NULL, NULL);
