@@ -82,7 +82,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->space_buckets = take_memory(conn, sizeof(struct mrc_space *) * conn->bucket_count);
 	conn->ctl = take_memory(conn, sizeof(*conn->ctl) * conn->ctl_count);
 	conn->resends = take_memory(conn, sizeof(*conn->resends) * conn->resend_count);
-	conn->hold_count = 2 * limits.holds_max;
+	conn->hold_count = limits.holds_max + MRC_HOLDS_LOST_MAX;
 	conn->holds = take_memory(conn, sizeof(*conn->holds) * conn->hold_count);
 	conn->range_nodes = take_memory(conn, sizeof(*conn->range_nodes) * limits.ranges_max);
 	if (!conn->records || !conn->slots || !conn->slot_generations || !conn->buckets ||

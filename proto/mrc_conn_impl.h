@@ -21,7 +21,8 @@
 #define MRC_HANDLE_SLOT_BITS 14U
 #define MRC_ACK_BYTES        (64U * 1024U) /* so much taken in is told at once */
 #define MRC_ACK_FRAMES       16U
-#define MRC_WANTS_MAX        16U /* askings for one message before its sender is blamed */
+#define MRC_HOLDS_LOST_MAX   256U /* ranges of copies that were lost before their writer's fence */
+#define MRC_WANTS_MAX        16U  /* askings for one message before its sender is blamed */
 
 /* Nodes of the range pool that are kept from what is here, and from what is wanted. */
 #define MRC_RANGES_KEPT_HERE(conn)   ((conn)->limits.ranges_max / 2)
@@ -144,7 +145,7 @@ struct mrc_conn {
 	uint32_t resend_count;
 	uint64_t resend_head, resend_tail;
 
-	/* Holds: the embedder's holds_max buffers, and as many lost ones. */
+	/* Holds: the embedder's holds_max buffers, and the lost ones. */
 	struct mrc_hold *holds;
 	uint32_t hold_count, holds_used, holds_ready, holds_lost;
 

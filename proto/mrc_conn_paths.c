@@ -230,6 +230,12 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 {
 	struct mrc_channel *ch;
 
+	/*
+	 * Said again elsewhere since. What was taken in here may have been a NOP in its
+	 * place (MRC_ACT_STRIP): only the later one's acknowledgement says that it was heard.
+	 */
+	if (record->is_moved)
+		return;
 	switch ((enum mrc_record_kind)record->kind) {
 	case MRC_REC_CTL:
 		/* Taken in, yet not taken: it came out of turn and was dropped. */
@@ -240,8 +246,7 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 		}
 		return;
 	case MRC_REC_WANT:
-		if (!record->is_moved)
-			want_over(conn);
+		want_over(conn);
 		return;
 	case MRC_REC_LEVEL:
 	case MRC_REC_DRAINED:
@@ -251,10 +256,8 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 		if (record->kind == MRC_REC_DRAINED) {
 			ch->drained_acked = true;
 		} else {
-			if (!record->is_moved) {
-				MRC_ASSERT(ch->level_unacked > 0);
-				ch->level_unacked--;
-			}
+			MRC_ASSERT(ch->level_unacked > 0);
+			ch->level_unacked--;
 			/* An earlier word about it, by another path, is not the verdict. */
 			if (record->is_final)
 				mrc_channel_in_level_acked(ch, record->msg);

@@ -194,6 +194,28 @@ static void frag_hold(struct mrc_conn *conn, const struct mrc_channel *ch,
 		mrc_conn_path_leave(conn, &conn->paths[writer->index], MRC_REASON_PEER_FENCE, true);
 }
 
+/* Copies of one message come in order: what follows on a lost one is lost with it. */
+static bool lost_extend(struct mrc_conn *conn, const struct mrc_channel *ch,
+			const struct mrc_wire_hdr *hdr, bool is_blame,
+			const struct mrc_path *writer)
+{
+	if (!conn->holds_lost)
+		return false;
+	for (uint32_t i = 0; i < conn->hold_count; i++) {
+		struct mrc_hold *hold = &conn->holds[i];
+
+		if (hold->state != MRC_HOLD_WAITING || hold->id || hold->channel != ch->id ||
+		    hold->msg != hdr->msg || hold->writer_index != writer->index ||
+		    hold->writer_epoch != hdr->writer_epoch ||
+		    hold->offset + hold->len != hdr->offset)
+			continue;
+		hold->len += hdr->body_len;
+		hold->is_blame = hold->is_blame || is_blame;
+		return true;
+	}
+	return false;
+}
+
 /* It landed damaged, or nowhere. What of it is still needed is asked for again. */
 static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_msg_in *msg,
 		     const struct mrc_wire_hdr *hdr, struct mrc_path *path, bool is_blame)
@@ -210,7 +232,9 @@ static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_m
 	}
 	path->body_errors += is_blame;
 	if (writer) {
-		if (conn->holds_lost >= conn->limits.holds_max)
+		if (lost_extend(conn, ch, hdr, is_blame, writer))
+			return 0;
+		if (conn->holds_lost >= MRC_HOLDS_LOST_MAX)
 			return -ENOBUFS;
 		conn->holds_lost++;
 		frag_hold(conn, ch, hdr, 0, is_blame, writer);

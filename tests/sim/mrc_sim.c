@@ -30,7 +30,8 @@ static void usage(FILE *out)
 	fprintf(out,
 		"usage: mrc-sim [--seed S | --seeds FROM-TO | --minutes M] [--set NAME=VALUE,...]\n"
 		"               [--trace] [--shrink] [--replay]\n"
-		"       mrc-sim --exhaustive | --reaction | --scale HOSTS | --cost; each has its own --help\n"
+		"       mrc-sim --exhaustive | --reaction | --scale HOSTS | --cost; each has its "
+		"own --help\n"
 		"\n"
 		"Runs engines against each other under faults drawn from a seed, in virtual time, "
 		"and\n"

@@ -594,9 +594,7 @@ static void check_evidence(struct sim_world *w, uint32_t pair, uint32_t side,
 	const struct pair_end *pe = &w->pairs[pair].ends[side];
 	uint64_t asked_ns = sim_path_asked_ns(w, pair, side, ap->index);
 
-	/* The peer-silent limit, which needs no evidence, is 10 s. */
-	if (ap->reason != MRC_REASON_SILENT || pe->heard_ns > asked_ns ||
-	    asked_ns - pe->heard_ns > 5 * MRC_S)
+	if (ap->reason != MRC_REASON_SILENT || pe->heard_ns > asked_ns)
 		return;
 	sim_fail(w, "blame",
 		 "host %s path %u to %s is suspected, and the peer was last heard %llu us before",
@@ -607,6 +605,11 @@ static void check_evidence(struct sim_world *w, uint32_t pair, uint32_t side,
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_path *ap)
 {
+	/* The peer-silent limit, which needs no evidence, is 10 s. */
+	if (ap->reason == MRC_REASON_SILENT &&
+	    sim_clock(w, w->pairs[pair].hosts[side]) - sim_path_asked_ns(w, pair, side, ap->index) >
+		    5 * MRC_S)
+		return;
 	if (ap->state == MRC_PATH_ASSUMED_BAD)
 		check_evidence(w, pair, side, ap);
 	if (ap->state == MRC_PATH_ASSUMED_BAD && ap->reason == MRC_REASON_SILENT &&

@@ -370,6 +370,45 @@ static void an_earlier_level_that_was_heard_is_not_the_verdict(void **state)
 	lab_host_fini(&h);
 }
 
+/*
+ * What a suspected byte-stream path had not begun becomes NOPs. Their positions
+ * are acknowledged when it comes back, and a rejection among them counted as heard.
+ */
+static void what_became_a_nop_was_not_heard(void **state)
+{
+	struct mrc_wire_hdr ack = {.type = MRC_WIRE_ACK};
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = body, .end = body + sizeof(body), .ok = true};
+	struct lab_host h;
+	const struct mrc_path *path;
+	uint32_t id;
+
+	lab_solo_up(&h, 2, false);
+	h.releases = false;
+	id = lab_solo_channel(&h, false);
+	assert_int_equal(feed_frag(&h, 0, 0, 0, 10), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_msg(&h, MRC_EV_REJECT, id, 0, 7), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_LEVEL, 0), 1);
+	path = &h.conn->paths[lab_posted(&h, MRC_WIRE_LEVEL, 0, 0)->index];
+	mrc_conn_path_leave(h.conn, &h.conn->paths[path->index], MRC_REASON_SILENT, false);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_STRIP, 0), 1);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_LEVEL, 0), 2); /* on the other */
+	mrc_put_u64(&c, h.conn->ctl_acked);
+	mrc_put_u8(&c, 1);
+	mrc_put_u16(&c, path->path_id);
+	mrc_put_u32(&c, path->epoch);
+	mrc_put_u64(&c, path->posted);
+	ack.body_len = (uint32_t)(c.at - body);
+	assert_int_equal(lab_feed(&h, path->index, ack, body), 0);
+	assert_int_equal(mrc_conn_channel(h.conn, id)->final_next, 0);
+	lab_ack_all(&h);
+	assert_int_equal(mrc_conn_channel(h.conn, id)->final_next, 1);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_failed_attempt_does_not_hide_why_the_path_went),
 		cmocka_unit_test(only_what_was_announced_goes_down),
 		cmocka_unit_test(an_earlier_level_that_was_heard_is_not_the_verdict),
+		cmocka_unit_test(what_became_a_nop_was_not_heard),
 	};
 
 	return cmocka_run_group_tests_name("conn_mended", tests, NULL, NULL);

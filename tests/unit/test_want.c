@@ -437,7 +437,7 @@ static void a_lost_copy_is_not_asked_for_when_the_bytes_came_meanwhile(void **st
 	lab_host_fini(&f.h);
 }
 
-/* As many as there are holds; the next one is not taken in. */
+/* MRC_HOLDS_LOST_MAX ranges; those that touch are one, and the next one is not taken in. */
 static void lost_copies_that_wait_have_a_bound(void **state)
 {
 	const struct mrc_limits limits = {.channels_max = 2, .holds_max = 4};
@@ -452,21 +452,24 @@ static void lost_copies_that_wait_have_a_bound(void **state)
 	fixture_up(&f);
 	f.h.fences = false;
 	from = f.h.log_count;
-	for (uint32_t i = 0; i < 5; i++) {
-		taken = f.h.conn->paths[1].taken;
-		copy = part(&f, 1000 * i, 1000 * i + 10);
-		copy.flags = MRC_WIRE_F_COPY;
-		copy.writer_epoch = LAB_PATH_EPOCH;
-		assert_int_equal(lab_feed_frag(&f.h, 1, copy, (struct lab_came){.is_lost = true}),
-				 0);
-		assert_int_equal(f.h.conn->paths[1].taken - taken, i < 4);
+	for (uint32_t i = 0; i <= MRC_HOLDS_LOST_MAX; i++) {
+		for (uint32_t half = 0; half < 2; half++) {
+			taken = f.h.conn->paths[1].taken;
+			copy = part(&f, 12 * i + 5 * half, 12 * i + 5 * half + 5);
+			copy.flags = MRC_WIRE_F_COPY;
+			copy.writer_epoch = LAB_PATH_EPOCH;
+			assert_int_equal(lab_feed_frag(&f.h, 1, copy,
+						       (struct lab_came){.is_lost = true}),
+					 0);
+			assert_int_equal(f.h.conn->paths[1].taken - taken, i < MRC_HOLDS_LOST_MAX);
+		}
 	}
 	lab_pump(&f.h);
 	assert_int_equal(lab_count(&f.h, MRC_ACT_FENCE, from), 2); /* the writer, and this one */
 	assert_null(lab_posted(&f.h, MRC_WIRE_WANT, from, 0));
 	lab_path(&f.h, MRC_EV_FENCED, 0, MRC_REASON_NONE);
 	lab_pump(&f.h);
-	assert_int_equal(lab_posted_count(&f.h, MRC_WIRE_WANT, from), 4);
+	assert_int_equal(lab_posted_count(&f.h, MRC_WIRE_WANT, from), MRC_HOLDS_LOST_MAX);
 	lab_host_fini(&f.h);
 }
 
