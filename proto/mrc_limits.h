@@ -17,8 +17,8 @@ struct mrc_limits {
 	uint32_t ranges_max;           /* gaps remembered, all messages of the conn: 4096;
 					 * at least half of what all its paths may have in flight */
 	uint32_t eager_bytes_max;      /* larger messages ask first: 32 KiB */
-	uint32_t direct_bytes_min; /* shorter fragments travel in the frame, not by RDMA write: 0 */
-	uint32_t frag_bytes_max;   /* 128 KiB; at most MRC_FRAG_BYTES_MAX */
+	uint32_t frag_bytes_max;       /* 128 KiB; at most MRC_FRAG_BYTES_MAX */
+	uint64_t direct_bytes_min; /* shorter fragments travel in the frame, not by RDMA write: 0 */
 	uint64_t path_window_bytes_min; /* 256 KiB */
 	uint64_t path_window_bytes_max; /* 4 MiB */
 	uint64_t suspect_floor_ns;      /* the per-path timer's floor: 1 ms */

@@ -19,7 +19,8 @@ static void wire_store32(uint8_t *p, uint32_t v)
 /* Make magic, version and checksum right. */
 static void wire_mend(uint8_t raw[MRC_WIRE_HDR_BYTES])
 {
-	memcpy(raw, "MRCF\x01", 5);
+	wire_store32(raw, MRC_WIRE_MAGIC);
+	raw[4] = MRC_WIRE_VERSION;
 	wire_store32(raw + 76, fuzz_crc32c(0, raw, 76));
 }
 

@@ -211,7 +211,7 @@ bool sim_check_quiet(struct sim_world *w, struct chan *c, uint32_t side, bool is
 		sim_fail(w, "fence",
 			 "channel %u: bytes %llu to %llu are %s, and message %llu may still be "
 			 "written there by path epoch %u",
-			 c->index, (unsigned long long)offset, (unsigned long long)(offset + len),
+			 c->index, (unsigned long long)offset, (unsigned long long)offset + len,
 			 what, (unsigned long long)f->hdr.msg, f->path_epoch);
 		return false;
 	}
@@ -465,7 +465,7 @@ static void check_frag(struct sim_world *w, uint32_t pair, uint32_t side,
 	if (hdr->flags & MRC_WIRE_F_EAGER && hdr->addr + hdr->msg_len > to->ring_limit_heard)
 		sim_fail(w, "credit",
 			 "channel %u message %llu: ring position %llu, the limit is %llu", c->index,
-			 number, (unsigned long long)(hdr->addr + hdr->msg_len),
+			 number, (unsigned long long)hdr->addr + hdr->msg_len,
 			 (unsigned long long)to->ring_limit_heard);
 	if (hdr->flags & MRC_WIRE_F_DIRECT)
 		check_key(w, c, 1 - side, post);
@@ -631,19 +631,19 @@ void sim_check_share(struct sim_world *w)
 	for (uint32_t p = 0; p < w->pair_count; p++) {
 		for (uint32_t side = 0; side < 2; side++) {
 			const struct pair_end *pe = &w->pairs[p].ends[side];
-			uint64_t bytes[MRC_PATHS_MAX];
+			uint64_t bytes[MRC_PATHS_MAX] = {0};
 			uint64_t total = 0;
 			double weights = 0;
 
-			for (uint8_t r = 0; r < w->o.rails; r++) {
+			for (uint32_t r = 0; r < w->o.rails; r++) {
 				struct mrc_path_info info;
 
-				mrc_conn_path_info(pe->conn, r, &info);
+				mrc_conn_path_info(pe->conn, (uint8_t)r, &info);
 				bytes[r] = info.bytes_sent - pe->good_bytes[r];
 				total += bytes[r];
 				weights += w->o.unequal ? 1.0 / (r + 1) : 1.0;
 			}
-			for (uint8_t r = 0; r < w->o.rails; r++) {
+			for (uint32_t r = 0; r < w->o.rails; r++) {
 				double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
 
 				if (bytes[r] < w->o.window_bytes_min &&

@@ -614,12 +614,12 @@ static bool case_parse(const char *text, struct exchange *x, struct strike *stri
 	if (sscanf(text, "%7[^/]/%u/%7[^/]/%llu%n", kind_of_rail, &x->rails, shape, &seed, &len) !=
 	    4)
 		return false;
-	x->is_verbs = !strcmp(kind_of_rail, "verbs");
-	x->is_short = !strcmp(shape, "short");
+	x->is_verbs = strcmp(kind_of_rail, "verbs") == 0;
+	x->is_short = strcmp(shape, "short") == 0;
 	x->seed = seed;
 	if (x->rails < 1 || x->rails > MRC_PATHS_MAX ||
-	    (!x->is_verbs && strcmp(kind_of_rail, "tcp")) ||
-	    (!x->is_short && strcmp(shape, "full")))
+	    (!x->is_verbs && strcmp(kind_of_rail, "tcp") != 0) ||
+	    (!x->is_short && strcmp(shape, "full") != 0))
 		return false;
 	*count_out = 0;
 	for (text += len; *text; text += len) {

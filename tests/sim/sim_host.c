@@ -329,7 +329,7 @@ static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
 				.holds_max = (uint32_t)w->o.holds,
 				.ranges_max = (uint32_t)w->o.ranges,
 				.eager_bytes_max = (uint32_t)w->o.eager_bytes,
-				.direct_bytes_min = (uint32_t)w->o.direct_bytes,
+				.direct_bytes_min = w->o.direct_bytes,
 				.frag_bytes_max = (uint32_t)w->o.frag_bytes,
 				.path_window_bytes_min = w->o.window_bytes_min,
 				.path_window_bytes_max = w->o.window_bytes_max,

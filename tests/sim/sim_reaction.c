@@ -68,6 +68,12 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+static void samples_sort(struct samples *s)
+{
+	if (s->count)
+		qsort(s->at, s->count, sizeof(*s->at), compare);
+}
+
 static uint64_t quantile(const struct samples *s, uint64_t permille)
 {
 	return s->count ? s->at[(s->count - 1) * permille / 1000] : 0;
@@ -272,9 +278,9 @@ static int measure(const struct traffic *t, const struct settings *settings)
 		else
 			untouched++;
 	}
-	qsort(usual.at, usual.count, sizeof(*usual.at), compare);
-	qsort(hit.at, hit.count, sizeof(*hit.at), compare);
-	qsort(worst.at, worst.count, sizeof(*worst.at), compare);
+	samples_sort(&usual);
+	samples_sort(&hit);
+	samples_sort(&worst);
 	printf("%s messages: %llu bytes every %.0f us; suspicions %llu, false %llu; "
 	       "%llu runs in which no message came late\n"
 	       "  us                                   count      p50      p90      p99      max\n",

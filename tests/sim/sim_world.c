@@ -204,8 +204,8 @@ static void proof_begin(struct sim_world *w)
 		struct pair *pair = &w->pairs[p];
 
 		for (uint32_t side = 0; side < 2; side++) {
-			for (uint8_t r = 0; r < w->o.rails; r++) {
-				mrc_conn_path_info(pair->ends[side].conn, r, &info);
+			for (uint32_t r = 0; r < w->o.rails; r++) {
+				mrc_conn_path_info(pair->ends[side].conn, (uint8_t)r, &info);
 				pair->ends[side].good_bytes[r] = info.bytes_sent;
 			}
 		}
