@@ -2,7 +2,7 @@
 /* mrc_conn_paths - the life of a conn's paths (DESIGN 8): up, judged, given up, fenced, back again */
 #include "mrc_conn_impl.h"
 
-#define PROBE_TIMEOUT_NS_MIN (20 * MRC_MS)
+#define PROBE_TIMEOUT_NS_MIN (50 * MRC_MS)
 #define IDLE_NS              MRC_S /* no message under way so long: probe less often */
 #define IDLE_PROBE_FACTOR    25U
 
@@ -294,11 +294,16 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	if (count <= path->acked)
 		return 0;
 	while ((record = mrc_path_pop(path, count))) {
-		if (record->kind ==
-		    MRC_REC_FRAG) /* a probe's padding says little of the rate under load */
+		/*
+		 * A probe's padding says little of the rate under load, and what was moved
+		 * elsewhere went by as a NOP.
+		 */
+		if (record->kind == MRC_REC_FRAG && !record->is_moved)
 			bytes += record->len;
 		if (record->is_eliciting)
 			newest = *record;
+		if (record->is_moved)
+			newest.queued = 0;
 		record_acked(conn, record);
 	}
 	mrc_path_acked(path, newest.is_eliciting ? &newest : NULL, bytes, &conn->limits,
