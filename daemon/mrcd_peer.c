@@ -325,6 +325,24 @@ static void mrcd_peer_ask_carrier(struct mrcd_peer *peer, uint8_t index)
 		mrcd_peer_handle(peer, &ev);
 }
 
+/*
+ * An attempt begun without carrier would sit out TCP's timers when the cable is
+ * back. It is asked each time, so an event that was missed costs one backoff.
+ */
+static void mrcd_peer_connect(struct mrcd_peer *peer, uint8_t index)
+{
+	struct mrcd_rail *rail = peer->paths[index].rail;
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_PATH_FAILED,
+		.path = {.index = index, .reason = MRC_REASON_CARRIER},
+	};
+
+	if (rail->ops->has_carrier(rail))
+		rail->ops->connect(rail, peer, index);
+	else
+		mrcd_peer_handle(peer, &ev);
+}
+
 /* What it means when a path leaves service: how long it was silent, what moved where. */
 static void mrcd_peer_log_bad(struct mrcd_peer *peer, const struct mrc_act_path *act,
 			      const char *held_back)
@@ -426,15 +444,13 @@ static void mrcd_peer_on_conn_reset(struct mrcd_peer *peer)
 
 static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *act)
 {
-	struct mrcd_rail *rail;
 
 	switch (act->kind) {
 	case MRC_ACT_POST:
 		mrcd_peer_post(peer, &act->post);
 		break;
 	case MRC_ACT_CONNECT:
-		rail = peer->paths[act->path.index].rail;
-		rail->ops->connect(rail, peer, act->path.index);
+		mrcd_peer_connect(peer, act->path.index);
 		break;
 	case MRC_ACT_FENCE:
 		mrcd_peer_fence(peer, act->path.index, act->path.path_epoch);
