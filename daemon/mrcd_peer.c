@@ -444,7 +444,6 @@ static void mrcd_peer_on_conn_reset(struct mrcd_peer *peer)
 
 static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *act)
 {
-
 	switch (act->kind) {
 	case MRC_ACT_POST:
 		mrcd_peer_post(peer, &act->post);
