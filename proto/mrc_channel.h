@@ -91,7 +91,7 @@ enum mrc_channel_state {
 struct mrc_drain {
 	uint8_t count;
 	struct {
-		uint16_t path_id;
+		uint8_t index; /* ours: ids may be numbered anew while this waits */
 		uint32_t epoch;
 		uint64_t posted;
 	} paths[MRC_PATHS_MAX];

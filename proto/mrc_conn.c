@@ -114,8 +114,6 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 
 void mrc_conn_free(struct mrc_conn *conn)
 {
-	struct mrc_flow *flow;
-
 	if (!conn)
 		return;
 	if (conn->slots) {
@@ -125,13 +123,7 @@ void mrc_conn_free(struct mrc_conn *conn)
 	}
 	if (conn->space_buckets)
 		mrc_space_forget_all(conn);
-	flow = conn->flows;
-	while (flow) {
-		struct mrc_flow *next = flow->next;
-
-		give_memory(conn, flow);
-		flow = next;
-	}
+	MRC_ASSERT(!conn->flows); /* each went with its last channel */
 	give_memory(conn, conn->range_nodes);
 	give_memory(conn, conn->holds);
 	give_memory(conn, conn->resends);
@@ -535,7 +527,7 @@ static void detached_drain(struct mrc_conn *conn, struct mrc_channel *ch)
 
 		if (!path->is_connected || !path->is_direct)
 			continue;
-		ch->drain.paths[ch->drain.count].path_id = path->path_id;
+		ch->drain.paths[ch->drain.count].index = i;
 		ch->drain.paths[ch->drain.count].epoch = path->epoch;
 		ch->drain.paths[ch->drain.count++].posted = MRC_NEVER;
 	}

@@ -403,12 +403,25 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 			&conn->resends[conn->resend_head & (conn->resend_count - 1)];
 		struct mrc_channel *ch = mrc_conn_channel(conn, resend->channel);
 		struct mrc_msg_out *msg = ch ? mrc_channel_out(ch, resend->msg) : NULL;
+		struct mrc_resend again;
 		struct mrc_path *path;
 		uint32_t len;
 
 		if (!msg || msg->is_final || msg->is_void_asked || msg->level >= MRC_LVL_PLACED ||
 		    ch->is_detached) {
 			conn->resend_head++;
+			continue;
+		}
+		/*
+		 * One that makes many fragments stays here while each of them may come back
+		 * from a dead path: with little room left, those that make one go first. There
+		 * are some, for WANTs have no more than half of the ring.
+		 */
+		if (resend->len > conn->limits.frag_bytes_max &&
+		    conn->resend_tail - conn->resend_head > conn->resend_count / 2) {
+			again = *resend;
+			conn->resend_head++;
+			conn->resends[conn->resend_tail++ & (conn->resend_count - 1)] = again;
 			continue;
 		}
 		/*

@@ -63,7 +63,7 @@ struct mrc_ctl_entry {
 	uint64_t msg; /* VOID */
 };
 
-/* A fragment taken off a path, to be sent on another. */
+/* What is to be sent again: a fragment taken off a path, or a range asked for, of any length. */
 struct mrc_resend {
 	uint32_t channel;
 	uint64_t len;
@@ -140,7 +140,7 @@ struct mrc_conn {
 	uint64_t ctl_back_ns;                   /* last time it went back */
 	uint8_t ctl_path;                       /* the one they go on while it is good */
 
-	/* Resends, bounded by all paths' records. */
+	/* Resends. Twice all paths' records: those that come off dead paths, and as many ranges asked for. */
 	struct mrc_resend *resends; /* resend_count is a power of two */
 	uint32_t resend_count;
 	uint64_t resend_head, resend_tail;
@@ -223,9 +223,9 @@ int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cur
 /* Frames posted per path until now: body of DRAINED and VOID, tail of CLOSE and RESET. */
 void mrc_drain_put(const struct mrc_conn *conn, struct mrc_cursor *c);
 /* -EPROTO; *drain_out is then unspecified. */
-int mrc_drain_take(struct mrc_cursor *c, struct mrc_drain *drain_out);
+int mrc_drain_take(struct mrc_conn *conn, struct mrc_cursor *c, struct mrc_drain *drain_out);
 /* Can nothing of what it counts land here any more? */
-bool mrc_drain_is_over(struct mrc_conn *conn, const struct mrc_drain *drain);
+bool mrc_drain_is_over(const struct mrc_conn *conn, const struct mrc_drain *drain);
 
 /* ---- mrc_space.c: keys to landing memory, ours and the peer's ---- */
 int mrc_space_key(struct mrc_conn *conn, const struct mrc_ev_key *ev);

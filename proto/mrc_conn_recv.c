@@ -442,7 +442,7 @@ static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, con
 		return 0;
 	if (hdr->body_len)
 		memcpy(copy, body, hdr->body_len);
-	r = mrc_drain_take(&c, &drain);
+	r = mrc_drain_take(conn, &c, &drain);
 	if (r)
 		return r;
 	ch->drain = drain;

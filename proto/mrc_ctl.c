@@ -119,31 +119,37 @@ void mrc_drain_put(const struct mrc_conn *conn, struct mrc_cursor *c)
 	}
 }
 
-int mrc_drain_take(struct mrc_cursor *c, struct mrc_drain *drain_out)
+int mrc_drain_take(struct mrc_conn *conn, struct mrc_cursor *c, struct mrc_drain *drain_out)
 {
 	uint8_t count = mrc_get_u8(c);
 
 	if (count > MRC_PATHS_MAX)
 		return -EPROTO;
+	drain_out->count = 0;
 	for (uint8_t i = 0; i < count; i++) {
-		drain_out->paths[i].path_id = mrc_get_u16(c);
-		drain_out->paths[i].epoch = mrc_get_u32(c);
-		drain_out->paths[i].posted = mrc_get_u64(c);
+		const struct mrc_path *path = mrc_conn_path_by_id(conn, mrc_get_u16(c));
+		uint32_t epoch = mrc_get_u32(c);
+		uint64_t posted = mrc_get_u64(c);
+
+		if (!path)
+			continue; /* it never came up here, see mrc_drain_is_over() */
+		drain_out->paths[drain_out->count].index = path->index;
+		drain_out->paths[drain_out->count].epoch = epoch;
+		drain_out->paths[drain_out->count++].posted = posted;
 	}
-	drain_out->count = count;
 	return c->ok ? 0 : -EPROTO;
 }
 
-bool mrc_drain_is_over(struct mrc_conn *conn, const struct mrc_drain *drain)
+bool mrc_drain_is_over(const struct mrc_conn *conn, const struct mrc_drain *drain)
 {
 	for (uint8_t i = 0; i < drain->count; i++) {
-		const struct mrc_path *path = mrc_conn_path_by_id(conn, drain->paths[i].path_id);
+		const struct mrc_path *path = &conn->paths[drain->paths[i].index];
 
 		/*
 		 * An older epoch was fenced when this one came up; of an epoch that has
 		 * not come up here nobody has a key to anything (mrc_space.c).
 		 */
-		if (!path || path->epoch != drain->paths[i].epoch ||
+		if (path->epoch != drain->paths[i].epoch ||
 		    path->fenced_epoch >= drain->paths[i].epoch)
 			continue;
 		if (path->taken < drain->paths[i].posted)
@@ -290,7 +296,7 @@ static int take_end(struct mrc_conn *conn, struct mrc_channel *ch, const struct 
 	int r = mrc_state_take(conn, ch, c);
 
 	if (r == 0)
-		r = mrc_drain_take(c, &drain);
+		r = mrc_drain_take(conn, c, &drain);
 	if (r)
 		return r;
 	ch->drain = drain;
@@ -316,7 +322,7 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 	struct mrc_msg_in *msg;
 	struct mrc_drain drain;
 
-	if (mrc_drain_take(c, &drain))
+	if (mrc_drain_take(conn, c, &drain))
 		return -EPROTO;
 	if (!ch->has_client || ch->state == MRC_CH_ENDED)
 		return 0;

@@ -68,7 +68,6 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->tell_fence = false;
 	path->is_breach_counted = false;
 	path->is_on_trial = false;
-	path->is_on_trial = false;
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
 	path->is_rate_weak = false;

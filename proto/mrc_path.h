@@ -38,9 +38,10 @@ enum mrc_record_kind {
 enum mrc_room { MRC_ROOM_DATA, MRC_ROOM_CONTROL, MRC_ROOM_ACK };
 
 /* A share of the peer's receive entries is at least so large; taken for granted until it is heard. */
-#define MRC_SHARE_MIN    8U
+#define MRC_SHARE_MIN 8U
 
-#define MRC_ACK_DELAY_NS (100 * MRC_US)     /* below a quarter of the timer's floor (DESIGN 7.2) */
+#define MRC_ACK_DELAY_NS \
+	(100 * MRC_US) /* at most; mrc_conn_ack_delay_ns() has it below the floor */
 #define MRC_RATE_UNKNOWN (125ULL * 1000000) /* bytes per second, until the first sample */
 
 struct mrc_record {
@@ -127,10 +128,9 @@ struct mrc_path {
 	uint64_t good_since_ns; /* carries data since; resets the backoff */
 
 	/* Probes of ours. */
-	uint64_t probe_id; /* of the last one */
-	uint64_t
-		probe_count; /* frames posted with it: its answer says that so many were taken in */
-	uint64_t probe_ns;   /* when it was sent; MRC_NEVER: none outstanding */
+	uint64_t probe_id;     /* of the last one */
+	uint64_t probe_count;  /* frames posted with it; answered: so many were taken in */
+	uint64_t probe_ns;     /* when it was sent; MRC_NEVER: none outstanding */
 	uint64_t probe_due_ns; /* send one then */
 	uint32_t probes_good;  /* answered in a row since PROBING began */
 

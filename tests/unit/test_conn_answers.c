@@ -200,6 +200,31 @@ static void path_fenced_that_disproves_a_suspicion_doubles_the_floor(void **stat
 	}
 }
 
+/* Stripped fragments counted as delivered when their NOPs were acknowledged, all at once. */
+static void what_went_by_as_a_nop_gives_no_rate(void **state)
+{
+	struct mrc_path *path;
+	struct lab_host h;
+	uint32_t id;
+
+	lab_solo_up(&h, 1, false);
+	path = &h.conn->paths[0];
+	id = lab_solo_channel(&h, false);
+	path->rate_least = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(lab_send(&h, id, 8000, MRC_LVL_COMMITTED, i), 0);
+	lab_pump(&h);
+	assert_true(path->bytes_in_flight > 0);
+	mrc_conn_path_leave(h.conn, path, MRC_REASON_SILENT, false);
+	lab_pump(&h);
+	h.now_ns += 100 * MRC_US;
+	lab_ack_all(&h);
+	assert_int_equal(path->state, MRC_PATH_PROBING); /* back by itself */
+	assert_int_equal(path->rate.best, 0);
+	assert_int_equal(path->rate_least, 0);
+	lab_host_fini(&h);
+}
+
 /* What its own end said of the conn counts, also for the host that does not begin. */
 static void a_host_that_answers_joins_by_what_itself_had_said(void **state)
 {
@@ -243,6 +268,7 @@ int main(void)
 		cmocka_unit_test(when_all_paths_owe_an_ack_goes_where_something_is_heard),
 		cmocka_unit_test(path_fenced_that_disproves_a_suspicion_doubles_the_floor),
 		cmocka_unit_test(a_host_that_answers_joins_by_what_itself_had_said),
+		cmocka_unit_test(what_went_by_as_a_nop_gives_no_rate),
 	};
 
 	return cmocka_run_group_tests_name("conn_answers", tests, NULL, NULL);

@@ -451,6 +451,18 @@ static void rail_carrier_loss_takes_its_paths_out_and_is_counted_once(void **sta
 	assert_int_equal(rail->carrier_losses, 1);
 }
 
+/* An attempt begun then would sit out TCP's timers when the cable is back. */
+static void peer_begins_no_attempt_without_carrier(void **state)
+{
+	wire->is_carrier_asked_down[1] = true;
+	start();
+	run_until_good(RAILS - 1, RAILS - 1);
+	assert_int_equal(wire->connects, RAILS - 1);
+	/* No event says that it is up: each attempt asks anew. */
+	wire->is_carrier_asked_down[1] = false;
+	run_until_good(RAILS, RAILS);
+}
+
 static void peer_drains_a_rail_and_gives_it_back(void **state)
 {
 	uint32_t good;
@@ -684,6 +696,7 @@ int main(void)
 		TEST(peer_drops_frames_of_a_link_it_no_longer_has),
 		TEST(peer_takes_up_nothing_new_once_stopped),
 		TEST(rail_carrier_loss_takes_its_paths_out_and_is_counted_once),
+		TEST(peer_begins_no_attempt_without_carrier),
 		TEST(peer_drains_a_rail_and_gives_it_back),
 		TEST(peer_starts_drained_rails_denied),
 		TEST(late_timer_polls_once_more_before_it_judges),

@@ -350,6 +350,56 @@ static void a_want_beyond_half_of_the_resends_is_not_taken_in(void **state)
 	lab_host_fini(&h);
 }
 
+/*
+ * One WANT of a long range makes many fragments, and each may come back from a
+ * path that dies while the range is still there: the ring ran over.
+ */
+static void a_long_want_hit_by_one_path_after_the_other_stays_bounded(void **state)
+{
+	const struct mrc_limits limits = {.channels_max = 2,
+					  .frames_in_flight_max = 64,
+					  .frag_bytes_max = 4096};
+	const uint64_t len = LAB_MSG_MAX;
+	struct lab_host h;
+	struct mrc_channel *ch;
+	uint64_t bytes = 0;
+	uint32_t from;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, &limits);
+	lab_path_good(&h, 0, false);
+	ch = mrc_conn_channel(h.conn, lab_solo_channel(&h, false));
+	assert_int_equal(lab_send(&h, ch->id, len, MRC_LVL_COMMITTED, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_feed(&h, 0,
+				  (struct mrc_wire_hdr){.type = MRC_WIRE_CTS, .msg_len = len},
+				  NULL),
+			 0);
+	while (ch->out[0].next_offset < len) {
+		lab_pump(&h);
+		lab_ack_all(&h);
+		h.log_count = 0;
+	}
+	assert_int_equal(feed_want(&h, 0, 0, len), 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		lab_pump(&h);
+		h.log_count = 0;
+		assert_int_equal(lab_path(&h, MRC_EV_PATH_DOWN, 0, MRC_REASON_ERROR), 0);
+		assert_true(h.conn->resend_tail - h.conn->resend_head <= h.conn->resend_count);
+		lab_path_good(&h, 0, false);
+	}
+	/* And nothing of it is lost: taken in as it comes, all is sent. */
+	from = h.log_count;
+	while (h.conn->resend_head < h.conn->resend_tail) {
+		lab_pump(&h);
+		lab_ack_all(&h);
+		for (uint32_t i = 0; lab_posted(&h, MRC_WIRE_FRAG, from, i); i++)
+			bytes += lab_posted(&h, MRC_WIRE_FRAG, from, i)->hdr.body_len;
+		h.log_count = from = 0;
+	}
+	assert_true(bytes > len / 2);
+	lab_host_fini(&h);
+}
+
 /* ---- copies whose writer may be writing still ---- */
 
 static void a_lost_copy_is_asked_for_only_when_its_writer_is_fenced(void **state)
@@ -776,6 +826,7 @@ int main(void)
 		cmocka_unit_test(wants_of_a_dead_path_find_room_to_be_remembered),
 		cmocka_unit_test(a_frame_that_cannot_be_remembered_is_not_taken_in),
 		cmocka_unit_test(a_want_beyond_half_of_the_resends_is_not_taken_in),
+		cmocka_unit_test(a_long_want_hit_by_one_path_after_the_other_stays_bounded),
 		cmocka_unit_test(a_lost_copy_is_asked_for_only_when_its_writer_is_fenced),
 		cmocka_unit_test(a_lost_copy_is_not_asked_for_when_the_bytes_came_meanwhile),
 		cmocka_unit_test(lost_copies_that_wait_have_a_bound),
