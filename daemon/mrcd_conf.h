@@ -41,6 +41,13 @@ struct mrcd_conf_rail {
 	uint16_t port;             /* to listen on; default listen-port */
 	uint64_t speed_bits_per_s; /* nominal; 0: ask the interface */
 	bool is_drained;           /* starts drained */
+	/* Types verbs and auto. */
+	char device[64];              /* "": the one of the interface or address */
+	uint8_t device_port;          /* 0: any */
+	uint8_t ack_timeout;          /* of the queue pair: 4.096 us * 2^this; 14 */
+	uint8_t retry_count;          /* 0 to 6; 6 */
+	uint32_t receive_entries;     /* of the shared receive queue: 1024 */
+	uint64_t receive_entry_bytes; /* of body in each: 16 KiB */
 };
 
 struct mrcd_conf_path {

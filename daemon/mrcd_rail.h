@@ -15,32 +15,20 @@
 #ifndef MRCD_RAIL_H
 #define MRCD_RAIL_H
 
+#include <jansson.h>
+
 #include "mrc_conn.h"
 #include "mrcd_conf.h"
+#include "mrcd_region.h"
 
 struct mrcd_worker;
 struct mrcd_peer;
 struct mrcd_rail;
 struct mrcd_link;
 
-struct mrcd_rail_ops {
-	const char *kind; /* "tcp", "loop" */
-
-	/*
-	 * Begin to listen. The rail may have no carrier and no address yet: that
-	 * is not an error, the kind tries again by itself. A negative errno is
-	 * for what no waiting mends (bad option); it is logged by the caller.
-	 */
-	int (*open)(struct mrcd_rail *rail);
-	void (*close)(struct mrcd_rail *rail);
-
-	/*
-	 * Start connecting path `path_index` of `peer` over this rail. Ends in
-	 * mrcd_link_on_up() or mrcd_peer_on_connect_failed(), the latter also
-	 * after the handshake timeout. Never blocks. At most one attempt per
-	 * path at a time: a second call while one is under way is ignored.
-	 */
-	void (*connect)(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index);
+/* What can be done with a link; a rail may have links of two kinds. */
+struct mrcd_link_ops {
+	const char *kind; /* "tcp", "verbs", "loop" */
 
 	/*
 	 * Queue one frame. Payload is read from the client's send arena (see
@@ -59,6 +47,29 @@ struct mrcd_rail_ops {
 	 * the kind and must not be used again.
 	 */
 	void (*fence)(struct mrcd_link *link);
+	/* Adds what people want to see of it to a path's object (mrcctl). NULL: nothing. */
+	void (*describe)(const struct mrcd_link *link, json_t *object);
+};
+
+struct mrcd_rail_ops {
+	const char *kind; /* "tcp", "verbs", "loop" */
+
+	/*
+	 * Begin to listen. The rail may have no carrier and no address yet: that
+	 * is not an error, the kind tries again by itself. A negative errno is
+	 * for what no waiting mends (bad option); it is logged by the caller.
+	 */
+	int (*open)(struct mrcd_rail *rail);
+	void (*close)(struct mrcd_rail *rail);
+
+	/*
+	 * Start connecting path `path_index` of `peer` over this rail. Ends in
+	 * mrcd_link_on_up() or mrcd_peer_on_connect_failed(), the latter also
+	 * after the handshake timeout. Never blocks. At most one attempt per
+	 * path at a time: a second call while one is under way is ignored.
+	 */
+	void (*connect)(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index);
+
 	/* Is there a carrier now? Asked when a path is suspected. */
 	bool (*has_carrier)(struct mrcd_rail *rail);
 	/*
@@ -72,6 +83,25 @@ struct mrcd_rail_ops {
 	 * the kind has none.
 	 */
 	void (*forget)(struct mrcd_rail *rail, struct mrcd_peer *peer);
+
+	/*
+	 * A client's memory (mrcd_region.h); NULL: the kind registers none.
+	 * region_add is answered by mrcd_region_on_added(), region_remove by
+	 * mrcd_region_on_removed(); neither blocks, both may answer at once.
+	 */
+	void (*region_add)(struct mrcd_rail *rail, struct mrcd_region *region);
+	void (*region_remove)(struct mrcd_rail *rail, struct mrcd_region *region);
+
+	/*
+	 * Fragments the kind received into memory of its own and handed up with
+	 * a hold (mrcd_link_on_frame()): its bytes, and the end of it. The low
+	 * 8 bits of a hold are rail->index, so that the peer finds the rail.
+	 * NULL: the kind holds nothing.
+	 */
+	const uint8_t *(*hold_data)(struct mrcd_rail *rail, uint64_t hold, uint32_t *len_out);
+	void (*hold_free)(struct mrcd_rail *rail, uint64_t hold);
+	/* Adds what people want to see of it to a rail's object (mrcctl). NULL: nothing. */
+	void (*describe)(const struct mrcd_rail *rail, json_t *object);
 };
 
 /* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */
@@ -93,10 +123,13 @@ struct mrcd_rail {
 
 /* What every kind's link begins with. Owned by the kind. */
 struct mrcd_link {
+	const struct mrcd_link_ops *ops;
 	struct mrcd_rail *rail; /* outlives the link */
 	struct mrcd_peer *peer; /* outlives the link */
 	uint8_t path_index;
 	bool is_dirty; /* the peer's: has frames to flush this turn */
+	uint32_t receive_share; /* set before mrcd_link_on_up(): see MRC_EV_PATH_UP; 0: no bound */
+	uint32_t receive_bytes; /* so many bytes of body one receive entry takes; 0: no bound */
 	uint32_t conn_epoch;
 	uint32_t path_epoch;
 };
@@ -162,10 +195,13 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up);
 /* The bytes a FRAG is sent from: NULL when that client has gone (send zeros). */
 const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie, uint64_t addr,
 			     uint64_t len);
+/* The region those bytes are in: NULL when that client has gone, or has none. */
+struct mrcd_region *mrcd_send_region(struct mrcd_worker *worker, uint64_t channel_cookie);
 /* The bytes a place names: NULL for scratch or when that client has gone. */
 void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len);
 
 extern const struct mrcd_rail_ops mrcd_rail_tcp_ops;
+extern const struct mrcd_rail_ops mrcd_rail_verbs_ops; /* types verbs and auto; when MRC_VERBS is built */
 extern const struct mrcd_rail_ops mrcd_rail_loop_ops;
 
 #endif

@@ -30,9 +30,34 @@ struct mrcd_tcp_attempt;
 /* A header with the longest control body, cut off by the end of a read. */
 #define MRCD_TCP_CARRY_BYTES (MRC_WIRE_HDR_BYTES + MRC_WIRE_CTL_BYTES_MAX)
 
+/*
+ * What a rail with a device makes of a connection whose handshake is done: its
+ * queue pairs are connected under the eyes of who has proved the key (WIRE.md,
+ * READY). A rail without it makes a tcp link of every connection.
+ */
+struct mrcd_tcp_upgrade {
+	/* Can the rail place directly now? Asked when a handshake begins. */
+	bool (*is_capable)(void *context);
+	/* type verbs: a handshake in which not both ends are capable is refused. */
+	bool is_required;
+	/* Responder: the port on which its device listens; said in READY. 0: not now, refuse. */
+	uint16_t (*port)(void *context);
+	/*
+	 * Both ends are capable and the handshake is done: hs has the peer, path,
+	 * epochs, hs->device_port and hs->device_token. The connection is the
+	 * callee's from now on (its end says that the peer's process has ended), and
+	 * so is the attempt: it ends in mrcd_link_on_up() or, for the initiator,
+	 * mrcd_peer_on_connect_failed().
+	 */
+	void (*start)(void *context, int fd, const struct mrcd_handshake *hs,
+		      const struct sockaddr_storage *address, socklen_t address_len);
+	void *context;
+};
+
 /* The tcp part of one rail. Lives until its rail is closed and its last link is gone. */
 struct mrcd_tcp {
 	struct mrcd_rail *rail; /* the worker's */
+	const struct mrcd_tcp_upgrade *upgrade; /* NULL: none */
 	bool is_closed;
 
 	int listen_fd;               /* -1: not listening now */
@@ -59,6 +84,14 @@ struct mrcd_tcp {
 	uint8_t *scratch; /* MRCD_TCP_STAGING_BYTES: payload nobody wants any more */
 };
 
+/* -EINVAL, -ENOMEM. It listens, or tries again until it can. `upgrade` outlives it; NULL: none. */
+int mrcd_tcp_new(struct mrcd_rail *rail, const struct mrcd_tcp_upgrade *upgrade,
+		 struct mrcd_tcp **tcp_out);
+/* Its links may outlive it until they are fenced. NULL is fine. */
+void mrcd_tcp_free(struct mrcd_tcp *tcp);
+/* Its interface or address came, went or changed. */
+void mrcd_tcp_refresh(struct mrcd_tcp *tcp);
+
 /* ---- attempts ---- */
 
 /* A connection that came in; the fd is ours. The oldest one makes room when there are too many. */
@@ -66,6 +99,9 @@ void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockadd
 			      socklen_t from_len);
 /* Ends in mrcd_link_on_up() or mrcd_peer_on_connect_failed(), not before it returns. */
 void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uint8_t path_index);
+/* Is one under way? */
+bool mrcd_tcp_attempt_exists(const struct mrcd_tcp *tcp, const struct mrcd_peer *peer,
+			     uint8_t path_index);
 /* Drop those of `peer` (NULL: all), without a word to anybody. */
 void mrcd_tcp_attempts_drop(struct mrcd_tcp *tcp, const struct mrcd_peer *peer);
 
