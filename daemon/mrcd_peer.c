@@ -227,7 +227,7 @@ static void mrcd_peer_fence_link(struct mrcd_peer_path *path)
 	path->link = NULL;
 	path->fencing_epoch = link->path_epoch;
 	link->is_dirty = false;
-	link->rail->ops->fence(link);
+	link->ops->fence(link);
 }
 
 void mrcd_peer_stop(struct mrcd_peer *peer)
@@ -289,7 +289,7 @@ static void mrcd_peer_post(struct mrcd_peer *peer, const struct mrc_act_post *po
 	if (link == NULL || link->path_epoch != post->path_epoch)
 		return;
 	link->is_dirty = true;
-	link->rail->ops->post(link, post);
+	link->ops->post(link, post);
 }
 
 static void mrcd_peer_fence(struct mrcd_peer *peer, uint8_t index, uint32_t path_epoch)
@@ -307,7 +307,7 @@ static void mrcd_peer_strip(struct mrcd_peer *peer, uint8_t index, uint32_t path
 	struct mrcd_link *link = peer->paths[index].link;
 
 	if (link != NULL && link->path_epoch == path_epoch)
-		link->rail->ops->strip(link);
+		link->ops->strip(link);
 }
 
 static void mrcd_peer_ask_carrier(struct mrcd_peer *peer, uint8_t index)
@@ -493,7 +493,7 @@ static void mrcd_peer_flush(struct mrcd_peer *peer)
 		if (link == NULL || !link->is_dirty)
 			continue;
 		link->is_dirty = false;
-		link->rail->ops->flush(link);
+		link->ops->flush(link);
 	}
 }
 

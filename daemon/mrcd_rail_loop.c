@@ -56,6 +56,7 @@ static struct mrcd_loop_link *link_of(struct mrcd_link *link)
 /* ---- life of a link ---- */
 
 static void on_event(evutil_socket_t fd, short what, void *context);
+static const struct mrcd_link_ops link_ops;
 
 static struct mrcd_loop_link *link_new(struct mrcd_loop *loop, struct mrcd_peer *peer,
 				       const struct mrc_auth *auth)
@@ -70,6 +71,7 @@ static struct mrcd_loop_link *link_new(struct mrcd_loop *loop, struct mrcd_peer 
 		return NULL;
 	}
 	link->link = (struct mrcd_link){
+		.ops = &link_ops,
 		.rail = loop->rail,
 		.peer = peer,
 		.conn_epoch = auth->conn_epoch,
@@ -237,6 +239,14 @@ static void loop_fence(struct mrcd_link *base)
 		loop_reap(loop);
 }
 
+static const struct mrcd_link_ops link_ops = {
+	.kind = "loop",
+	.post = loop_post,
+	.flush = loop_flush,
+	.strip = loop_strip,
+	.fence = loop_fence,
+};
+
 /* ---- joining ---- */
 
 static void hello_make(struct mrcd_peer *peer, struct mrc_hello *hello)
@@ -343,9 +353,5 @@ const struct mrcd_rail_ops mrcd_rail_loop_ops = {
 	.open = loop_open,
 	.close = loop_close,
 	.connect = loop_connect,
-	.post = loop_post,
-	.flush = loop_flush,
-	.strip = loop_strip,
-	.fence = loop_fence,
 	.has_carrier = loop_has_carrier,
 };

@@ -49,6 +49,14 @@ static void on_writable(evutil_socket_t fd, short what, void *context)
 	mrcd_peer_pump(peer);
 }
 
+static const struct mrcd_link_ops link_ops = {
+	.kind = "tcp",
+	.post = mrcd_tcp_post,
+	.flush = mrcd_tcp_flush,
+	.strip = mrcd_tcp_strip,
+	.fence = mrcd_tcp_fence,
+};
+
 int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,
 		      const struct mrc_auth *auth, struct mrcd_tcp_link **link_out)
 {
@@ -63,6 +71,7 @@ int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint
 		return -ENOMEM;
 	}
 	link->link = (struct mrcd_link){
+		.ops = &link_ops,
 		.rail = tcp->rail,
 		.peer = peer,
 		.path_index = path_index,

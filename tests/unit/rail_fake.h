@@ -194,7 +194,7 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 	if (peer->is_up_refused)
 		return -ESTALE;
 	if (peer->link)
-		peer->link->rail->ops->fence(peer->link);
+		peer->link->ops->fence(peer->link);
 	peer->ups++;
 	peer->link = link;
 	peer->auth = *auth;

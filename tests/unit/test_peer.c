@@ -64,6 +64,8 @@ static struct wire *wire;
 
 /* ---- the kind of rail ---- */
 
+static const struct mrcd_link_ops wire_link_ops;
+
 static void wire_close_link(struct wire_link *link)
 {
 	link->is_dead = true;
@@ -81,7 +83,12 @@ static struct wire_link *wire_link_new(struct mrcd_rail *rail, struct mrcd_peer 
 	assert_true(wire->link_count < LINKS_MAX);
 	link->frames = calloc(FRAMES_MAX, sizeof(*link->frames));
 	assert_non_null(link->frames);
-	link->link = (struct mrcd_link){.rail = rail, .peer = peer, .path_index = path_index};
+	link->link = (struct mrcd_link){
+		.ops = &wire_link_ops,
+		.rail = rail,
+		.peer = peer,
+		.path_index = path_index,
+	};
 	wire->links[wire->link_count++] = link;
 	return link;
 }
@@ -161,6 +168,14 @@ static void wire_fence(struct mrcd_link *base)
 	mrcd_link_on_fenced(base);
 }
 
+static const struct mrcd_link_ops wire_link_ops = {
+	.kind = "wire",
+	.post = wire_post,
+	.flush = wire_flush,
+	.strip = wire_strip,
+	.fence = wire_fence,
+};
+
 static bool wire_has_carrier(struct mrcd_rail *rail)
 {
 	return !wire->is_carrier_asked_down[rail->index];
@@ -169,10 +184,6 @@ static bool wire_has_carrier(struct mrcd_rail *rail)
 static const struct mrcd_rail_ops wire_ops = {
 	.kind = "wire",
 	.connect = wire_connect,
-	.post = wire_post,
-	.flush = wire_flush,
-	.strip = wire_strip,
-	.fence = wire_fence,
 	.has_carrier = wire_has_carrier,
 };
 

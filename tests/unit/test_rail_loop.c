@@ -26,9 +26,9 @@ static int tear_down(void **state)
 	struct fake *f = *state;
 
 	if (f->a->link)
-		mrcd_rail_loop_ops.fence(f->a->link);
+		f->a->link->ops->fence(f->a->link);
 	if (f->b->link)
-		mrcd_rail_loop_ops.fence(f->b->link);
+		f->b->link->ops->fence(f->b->link);
 	mrcd_rail_loop_ops.close(&f->worker.loop_rail);
 	fake_free(f);
 	return 0;
@@ -42,12 +42,12 @@ static void connect_both(struct fake *f)
 
 static void post(struct mrcd_peer *peer, struct mrc_act_post p)
 {
-	mrcd_rail_loop_ops.post(peer->link, &p);
+	peer->link->ops->post(peer->link, &p);
 }
 
 static void flush(struct mrcd_peer *peer)
 {
-	mrcd_rail_loop_ops.flush(peer->link);
+	peer->link->ops->flush(peer->link);
 }
 
 static void both_ends_come_up_together_and_later(void **state)
@@ -140,7 +140,7 @@ static void strip_and_a_dead_client_leave_nops(void **state)
 	connect_both(f);
 	post(f->a, fake_frag(f->a->link, 1, 0, 5000));
 	post(f->a, fake_control(f->a->link, MRC_WIRE_STATE, 2, 20));
-	mrcd_rail_loop_ops.strip(f->a->link);
+	f->a->link->ops->strip(f->a->link);
 	flush(f->a);
 	fake_until(f, f->b->frame_count == 2);
 	assert_int_equal(f->send_asked, 0);
@@ -164,7 +164,7 @@ static void a_fence_is_answered_and_the_other_end_hears_of_it(void **state)
 	connect_both(f);
 	post(f->a, fake_control(f->a->link, MRC_WIRE_STATE, 1, 20));
 	flush(f->a);
-	mrcd_rail_loop_ops.fence(f->a->link);
+	f->a->link->ops->fence(f->a->link);
 	assert_int_equal(f->a->fences, 1);
 	assert_int_equal(f->b->downs, 0); /* not from inside the call */
 	fake_until(f, f->b->downs == 1);

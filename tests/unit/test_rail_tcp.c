@@ -49,7 +49,7 @@ static int tear_down(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		if (peers[i]->link)
-			mrcd_rail_tcp_ops.fence(peers[i]->link);
+			peers[i]->link->ops->fence(peers[i]->link);
 	}
 	for (int i = 0; i < 2; i++)
 		mrcd_rail_tcp_ops.close(&f->worker.rails[i]);
@@ -65,12 +65,12 @@ static void connect_both(struct fake *f)
 
 static void post(struct mrcd_peer *peer, const struct mrc_act_post *p)
 {
-	mrcd_rail_tcp_ops.post(peer->link, p);
+	peer->link->ops->post(peer->link, p);
 }
 
 static void flush(struct mrcd_peer *peer)
 {
-	mrcd_rail_tcp_ops.flush(peer->link);
+	peer->link->ops->flush(peer->link);
 }
 
 /* So little room that nearly every write is a short one. */
@@ -478,7 +478,7 @@ static void strip_leaves_no_payload_to_be_read(void **state)
 	control = fake_control(f->a->link, MRC_WIRE_LEVEL, count++, 32);
 	post(f->a, &control);
 	assert_true(mrcd_tcp_link_of(f->a->link)->outq.first->done > 0); /* half written */
-	mrcd_rail_tcp_ops.strip(f->a->link);
+	f->a->link->ops->strip(f->a->link);
 	asked = f->send_asked;
 	control = fake_control(f->a->link, MRC_WIRE_LEVEL, count++, 32);
 	post(f->a, &control);
@@ -828,7 +828,7 @@ static void a_fence_is_answered_at_once_and_the_other_end_hears_of_it(void **sta
 	connect_both(f);
 	fill(f, 200000);
 	frames = f->b->frame_count;
-	mrcd_rail_tcp_ops.fence(f->b->link);
+	f->b->link->ops->fence(f->b->link);
 	assert_int_equal(f->b->fences, 1);
 	fake_until(f, f->a->downs == 1);
 	assert_int_equal(f->b->frame_count, frames);
@@ -847,7 +847,7 @@ static void a_link_can_be_fenced_with_events_of_it_due(void **state)
 	flush(f->a);
 	event_active(&mrcd_tcp_link_of(f->b->link)->read_event, EV_READ, 0);
 	event_active(&mrcd_tcp_link_of(f->b->link)->write_event, EV_WRITE, 0);
-	mrcd_rail_tcp_ops.fence(f->b->link);
+	f->b->link->ops->fence(f->b->link);
 	fake_settle(f);
 	assert_int_equal(f->b->frame_count, 0);
 	assert_int_equal(f->b->downs, 0);
@@ -878,8 +878,8 @@ static void links_may_outlive_their_rail_for_a_moment(void **state)
 	connect_both(f);
 	for (int i = 0; i < 2; i++)
 		mrcd_rail_tcp_ops.close(&f->worker.rails[i]);
-	mrcd_rail_tcp_ops.fence(f->a->link);
-	mrcd_rail_tcp_ops.fence(f->b->link);
+	f->a->link->ops->fence(f->a->link);
+	f->b->link->ops->fence(f->b->link);
 	assert_int_equal(f->a->fences + f->b->fences, 2);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(mrcd_rail_tcp_ops.open(&f->worker.rails[i]), 0);
