@@ -573,6 +573,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->ctl_taken = 0;
 	conn->resend_head = 0;
 	conn->resend_tail = 0;
+	conn->frags_out = 0;
 	for (at = conn->all.next; at != &conn->all; at = next) {
 		struct mrc_channel *ch = mrc_list_entry(at, struct mrc_channel, in_all);
 

@@ -66,6 +66,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			path->do_path_open = false;
 			post_begin(conn, path, act, MRC_WIRE_PATH_OPEN, MRC_REC_PLAIN, 0);
 			act->post.hdr.arg = path->is_direct | (uint64_t)path->share_given << 32;
+			act->post.hdr.addr = path->body_bytes_given;
 			return true;
 		}
 		if (path->do_keys && path->is_direct) {
@@ -90,7 +91,9 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			/* The last one before GOOD is as long as a frame gets: an MTU black hole passes small ones. */
 			bool is_long = path->state == MRC_PATH_PROBING &&
 				       path->probes_good + 1 >= conn->limits.probe_count;
-			uint32_t pad = is_long ? conn->limits.frag_bytes_max : 0;
+			uint32_t pad =
+				is_long ? MRC_MIN(conn->limits.frag_bytes_max, path->body_bytes_max)
+					: 0;
 
 			path->do_probe = false;
 			path->probe_ns = conn->now_ns;
@@ -353,7 +356,8 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 	struct mrc_record *record = post_begin(conn, path, act, MRC_WIRE_FRAG, MRC_REC_FRAG, len);
 	struct mrc_wire_hdr *hdr = &act->post.hdr;
 	/* What is never written directly has no writer: its copies need no fence (DESIGN 7.3). */
-	bool may_direct = !resend && len > 0 && len >= conn->limits.direct_bytes_min;
+	bool may_direct = !resend && len > 0 &&
+			  (len >= conn->limits.direct_bytes_min || len > path->body_bytes_max);
 	const struct mrc_key *key = may_direct ? mrc_space_key_for(ch, path) : NULL;
 
 	record->channel = ch->id;
@@ -394,6 +398,22 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 	act->post.channel_cookie = ch->cookie;
 	msg->frames_out++;
 	msg->frag_count += !resend;
+	conn->frags_out++;
+}
+
+/*
+ * If all paths die now, each fragment in flight comes back and wants an entry.
+ * One that is cut off an entry without ending it would be one too many when all
+ * are taken: then it has to be the only one, and goes back to where it was cut
+ * off (resend_push()).
+ */
+static bool resend_may_post(const struct mrc_conn *conn, bool is_last)
+{
+	uint64_t owed = conn->resend_tail - conn->resend_head + conn->frags_out;
+
+	if (is_last)
+		return owed <= conn->resend_count;
+	return owed < conn->resend_count || conn->frags_out == 0;
 }
 
 static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
@@ -403,7 +423,6 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 			&conn->resends[conn->resend_head & (conn->resend_count - 1)];
 		struct mrc_channel *ch = mrc_conn_channel(conn, resend->channel);
 		struct mrc_msg_out *msg = ch ? mrc_channel_out(ch, resend->msg) : NULL;
-		struct mrc_resend again;
 		struct mrc_path *path;
 		uint32_t len;
 
@@ -413,25 +432,16 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 			continue;
 		}
 		/*
-		 * One that makes many fragments stays here while each of them may come back
-		 * from a dead path: with little room left, those that make one go first. There
-		 * are some, for WANTs have no more than half of the ring.
-		 */
-		if (resend->len > conn->limits.frag_bytes_max &&
-		    conn->resend_tail - conn->resend_head > conn->resend_count / 2) {
-			again = *resend;
-			conn->resend_head++;
-			conn->resends[conn->resend_tail++ & (conn->resend_count - 1)] = again;
-			continue;
-		}
-		/*
 		 * Any open path: while one waits here no new data may be posted, or the
 		 * ring would not be bounded by the records of all paths.
 		 */
 		path = path_for_data(conn, resend->len, MRC_NEVER / 4);
 		if (!path)
 			return false;
-		len = (uint32_t)MRC_MIN(resend->len, conn->limits.frag_bytes_max);
+		len = (uint32_t)MRC_MIN(resend->len,
+					MRC_MIN(conn->limits.frag_bytes_max, path->body_bytes_max));
+		if (!resend_may_post(conn, len == resend->len))
+			return false;
 		frag_post(conn, path, ch, msg, resend->msg, resend->offset, len, resend, act);
 		path->frames_resent += resend->is_wanted;
 		resend->offset += len;
@@ -478,6 +488,8 @@ static bool channel_data(struct mrc_conn *conn, struct mrc_channel *ch, struct m
 			return false;
 		len = (uint32_t)MRC_MIN(left,
 					mrc_path_frag_bytes(path, conn->limits.frag_bytes_max));
+		if (len > path->body_bytes_max && !mrc_space_key_for(ch, path))
+			len = path->body_bytes_max;
 		frag_post(conn, path, ch, msg, number, msg->next_offset, len, NULL, act);
 		msg->next_offset += len;
 		msg->is_empty_sent = true;

@@ -144,6 +144,7 @@ struct mrc_conn {
 	struct mrc_resend *resends; /* resend_count is a power of two */
 	uint32_t resend_count;
 	uint64_t resend_head, resend_tail;
+	uint32_t frags_out; /* in flight, and not yet said again: each may become a resend */
 
 	/* Holds: the embedder's holds_max buffers, and the lost ones. */
 	struct mrc_hold *holds;

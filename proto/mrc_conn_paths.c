@@ -125,6 +125,30 @@ static void want_over(struct mrc_conn *conn)
 	}
 }
 
+static void resend_push(struct mrc_conn *conn, const struct mrc_path *path,
+			const struct mrc_record *record)
+{
+	struct mrc_resend *head = &conn->resends[conn->resend_head & (conn->resend_count - 1)];
+
+	if (conn->resend_tail - conn->resend_head == conn->resend_count) {
+		/* It was cut off the head, alone (resend_may_post()). */
+		MRC_ASSERT(head->channel == record->channel && head->msg == record->msg &&
+			   head->offset == record->offset + record->len);
+		head->offset -= record->len;
+		head->len += record->len;
+		return;
+	}
+	conn->resends[conn->resend_tail++ & (conn->resend_count - 1)] = (struct mrc_resend){
+		.channel = record->channel,
+		.len = record->len,
+		.msg = record->msg,
+		.offset = record->offset,
+		.is_copy = record->is_direct || record->is_copy,
+		.writer_path = record->is_direct ? (uint8_t)path->path_id : record->writer_path,
+		.writer_epoch = record->is_direct ? path->epoch : record->writer_epoch,
+	};
+}
+
 /* What the frame carried is to be made anew: mark the fact, or queue the fragment. */
 static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mrc_record *record)
 {
@@ -138,6 +162,8 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	record->is_moved = true;
 	if (record->kind == MRC_REC_WANT)
 		want_over(conn);
+	if (record->kind == MRC_REC_FRAG)
+		conn->frags_out--;
 	switch ((enum mrc_record_kind)record->kind) {
 	case MRC_REC_PLAIN:
 	case MRC_REC_PROBE:
@@ -175,22 +201,7 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 				ch->facts |= MRC_FACT_RTS;
 			}
 		} else {
-			struct mrc_resend *resend =
-				&conn->resends[conn->resend_tail & (conn->resend_count - 1)];
-
-			MRC_ASSERT(conn->resend_tail - conn->resend_head < conn->resend_count);
-			*resend = (struct mrc_resend){
-				.channel = record->channel,
-				.len = record->len,
-				.msg = record->msg,
-				.offset = record->offset,
-				.is_copy = record->is_direct || record->is_copy,
-				.writer_path = record->is_direct ? (uint8_t)path->path_id
-								 : record->writer_path,
-				.writer_epoch =
-					record->is_direct ? path->epoch : record->writer_epoch,
-			};
-			conn->resend_tail++;
+			resend_push(conn, path, record);
 			path->frames_resent++;
 			path->moved_count++;
 		}
@@ -237,6 +248,9 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 	if (record->is_moved)
 		return;
 	switch ((enum mrc_record_kind)record->kind) {
+	case MRC_REC_FRAG:
+		conn->frags_out--;
+		return;
 	case MRC_REC_CTL:
 		/* Taken in, yet not taken: it came out of turn and was dropped. */
 		if (record->msg >= conn->ctl_acked && record->msg < conn->ctl_sent &&
@@ -397,7 +411,8 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	for (uint8_t i = 0; i < conn->path_count; i++)
 		is_first = is_first && !conn->paths[i].is_connected;
 	if (ev->path_epoch <= path->epoch || ev->path_id >= MRC_PATHS_MAX ||
-	    (ev->receive_share && ev->receive_share < MRC_SHARE_MIN))
+	    (ev->receive_share && ev->receive_share < MRC_SHARE_MIN) ||
+	    (ev->receive_bytes && ev->receive_bytes < MRC_WIRE_CTL_BYTES_MAX))
 		return -EINVAL;
 	if (path->is_connected) { /* the embedder has fenced the older one */
 		mrc_conn_path_leave(conn, path, MRC_REASON_CLOSED, true);
@@ -433,6 +448,9 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 		       conn->limits.suspect_floor_ns, conn->now_ns);
 	path->share_given = ev->receive_share;
 	path->share = ev->receive_share ? MRC_SHARE_MIN : 0;
+	/* Until its PATH_OPEN says more, the peer takes what every queue pair does. */
+	path->body_bytes_given = ev->receive_bytes;
+	path->body_bytes_max = ev->receive_share ? MRC_WIRE_CTL_BYTES_MAX : UINT32_MAX;
 	path->do_keys = path->is_direct;
 	path->connect_ns = MRC_NEVER;
 	path->good_since_ns = 0;

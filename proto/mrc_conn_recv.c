@@ -536,7 +536,10 @@ static int on_path_open(struct mrc_path *path, const struct mrc_wire_hdr *hdr)
 
 	if (share ? share < MRC_SHARE_MIN || !path->share_given : path->share_given != 0)
 		return -EPROTO; /* queue pairs have shares at both ends */
+	if (hdr->addr && (!share || hdr->addr < MRC_WIRE_CTL_BYTES_MAX))
+		return -EPROTO;
 	path->share = share;
+	path->body_bytes_max = hdr->addr ? (uint32_t)MRC_MIN(hdr->addr, UINT32_MAX) : UINT32_MAX;
 	return 0;
 }
 

@@ -103,6 +103,7 @@ struct mrc_ev_path {
 	uint16_t path_id; /* PATH_UP: as the initiator numbers it */
 	uint64_t peer_boot_id;
 	uint32_t receive_share; /* PATH_UP: receive entries this path has here; 0: no such bound */
+	uint32_t receive_bytes; /* PATH_UP: of body that each of them takes; 0: no such bound */
 	uint64_t count;         /* SENT */
 };
 

@@ -93,7 +93,9 @@ struct mrc_path {
 	uint64_t acked;  /* of them, taken in by the peer */
 	uint64_t sent;   /* of them, no longer read by the rail */
 	uint32_t share;  /* of the peer's receive entries: frames not acked; 0: no such bound */
-	uint32_t share_given; /* of ours to the peer */
+	uint32_t share_given;      /* of ours to the peer */
+	uint32_t body_bytes_max;   /* of a frame's body there; UINT32_MAX: no such bound */
+	uint32_t body_bytes_given; /* of ours to the peer; 0: no such bound */
 	uint64_t bytes_in_flight;
 	uint64_t oldest_sent_ns;   /* of the oldest eliciting frame not acked; MRC_NEVER: none */
 	uint64_t oldest_queued;    /* and its `queued` */

@@ -169,6 +169,7 @@ const char *mrc_wire_type_name(uint8_t type)
 		[MRC_WIRE_PATH_FENCE] = "PATH_FENCE",
 		[MRC_WIRE_PATH_FENCED] = "PATH_FENCED",
 		[MRC_WIRE_NOP] = "NOP",
+		[MRC_WIRE_READY] = "READY",
 	};
 
 	return type < MRC_WIRE_TYPE_END && names[type] ? names[type] : "?";

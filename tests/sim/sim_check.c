@@ -495,6 +495,12 @@ void sim_check_post(struct sim_world *w, uint32_t pair, uint32_t side,
 	if (post->hdr.body_len > MRC_MAX(w->o.frag_bytes, MRC_WIRE_CTL_BYTES_MAX))
 		sim_fail(w, "bounds", "host %s: a frame of %u bytes", host_name(w, pair, side),
 			 post->hdr.body_len);
+	if (end->entry_bytes && !(post->hdr.flags & MRC_WIRE_F_DIRECT) &&
+	    post->hdr.body_len > end->entry_bytes)
+		sim_fail(w, "credit",
+			 "host %s path %u: a frame of %u bytes, the peer's receive entries take %u",
+			 host_name(w, pair, side), post->index, post->hdr.body_len,
+			 end->entry_bytes);
 	switch (post->hdr.type) {
 	case MRC_WIRE_FRAG:
 		check_frag(w, pair, side, post);

@@ -60,8 +60,10 @@ void sim_connect(struct sim_world *w, uint32_t pair, uint32_t path)
 		.until_ns = w->now_ns + ATTEMPT_NS + sim_draw(w, ATTEMPT_NS),
 		.boots = {w->hosts[hosts[0]].boot, 0},
 	};
-	for (uint32_t side = 0; side < 2 && w->pairs[pair].paths[path].is_verbs; side++)
+	for (uint32_t side = 0; side < 2 && w->pairs[pair].paths[path].is_verbs; side++) {
 		at->shares[side] = (uint32_t)(w->o.share + sim_draw(w, w->o.share));
+		at->entry_bytes[side] = MRC_WIRE_CTL_BYTES_MAX << sim_draw(w, 6);
+	}
 	mrc_conn_hello(w->pairs[pair].ends[0].conn, (uint8_t)path, &at->hellos[0]);
 	sim_timer_add(w, w->now_ns + travel_ns(w), T_HELLO, pair, path, 0, at->serial);
 }
@@ -97,6 +99,7 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 				.index = (uint8_t)path,
 				.is_direct_capable = p->is_verbs,
 				.receive_share = at->shares[side],
+				.receive_bytes = at->entry_bytes[side],
 				.path_epoch = at->auth.path_epoch,
 				.conn_epoch = at->auth.conn_epoch,
 				.path_id = at->hellos[0].path_id,
@@ -114,6 +117,7 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 		.epoch = at->auth.path_epoch,
 		.serial = at->serial,
 		.share = at->shares[1 - side],
+		.entry_bytes = at->entry_bytes[1 - side],
 		/* What an old queue pair sent may still land until the other end has fenced it. */
 		.out = {.air_head = old.air_head,
 			.air_tail = old.air_tail,

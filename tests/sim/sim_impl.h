@@ -200,8 +200,9 @@ struct wire {                                  /* one direction of one path */
 struct end { /* one host's end of one path */
 	bool is_up;
 	uint32_t epoch;
-	uint64_t serial; /* of the transport, the same at both ends */
-	uint32_t share;  /* of the other end's receive entries; 0: no bound */
+	uint64_t serial;      /* of the transport, the same at both ends */
+	uint32_t share;       /* of the other end's receive entries; 0: no bound */
+	uint32_t entry_bytes; /* of body that each takes; 0: no bound */
 	struct wire out;
 };
 
@@ -210,7 +211,8 @@ struct attempt {
 	uint64_t serial;
 	uint64_t until_ns;
 	uint32_t boots[2];
-	uint32_t shares[2]; /* receive entries, by side */
+	uint32_t shares[2];      /* receive entries, by side */
+	uint32_t entry_bytes[2]; /* of body that each takes */
 	struct mrc_hello hellos[2];
 	struct mrc_auth auth;
 };
