@@ -633,6 +633,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		break;
 	case MRC_WIRE_HELLO:
 	case MRC_WIRE_AUTH:
+	case MRC_WIRE_READY:
 	case MRC_WIRE_TYPE_END:
 		r = -EPROTO;
 		break;

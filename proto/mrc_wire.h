@@ -48,8 +48,7 @@ enum mrc_wire_type {
 	MRC_WIRE_PATH_FENCE = 21,  /* path, epoch: I have given it up, fence your end */
 	MRC_WIRE_PATH_FENCED = 22, /* path, epoch, count taken in */
 	MRC_WIRE_NOP = 23,         /* takes a position and says nothing */
-	MRC_WIRE_READY =
-		24, /* handshake, between two ends with direct placement: where to connect */
+	MRC_WIRE_READY = 24,       /* handshake, the responder's: where its device listens */
 	MRC_WIRE_TYPE_END
 };
 

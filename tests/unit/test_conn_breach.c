@@ -122,6 +122,7 @@ static void fields_out_of_range_are_refused(void **state)
 #define ROW(what, ...) {what, {__VA_ARGS__}, false}
 		ROW("HELLO on a path", .type = MRC_WIRE_HELLO),
 		ROW("AUTH on a path", .type = MRC_WIRE_AUTH),
+		ROW("READY on a path", .type = MRC_WIRE_READY),
 		/* FRAG */
 		ROW("FRAG: number beyond the window", .type = MRC_WIRE_FRAG, .flags = eager,
 		    .msg = LAB_WINDOW, .msg_len = 5, .body_len = 5, .addr = 100),
