@@ -25,8 +25,7 @@ void mrcd_auth_random(void *out, size_t len_bytes)
 int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 		    const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
 		    const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
-		    const uint8_t auth_body[MRC_AUTH_BODY_BYTES],
-		    uint8_t mac_out[MRC_HELLO_MAC_BYTES])
+		    const uint8_t body[MRC_AUTH_BODY_BYTES], uint8_t mac_out[MRC_HELLO_MAC_BYTES])
 {
 	/* All parts have a fixed length, so no two different handshakes give the same bytes. */
 	uint8_t said[1 + 2 * MRC_HELLO_BODY_BYTES + MRC_AUTH_BODY_BYTES];
@@ -38,8 +37,8 @@ int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 	len += MRC_HELLO_BODY_BYTES;
 	memcpy(said + len, hello_r, MRC_HELLO_BODY_BYTES);
 	len += MRC_HELLO_BODY_BYTES;
-	if (auth_body) {
-		memcpy(said + len, auth_body, MRC_AUTH_BODY_BYTES);
+	if (body) {
+		memcpy(said + len, body, MRC_AUTH_BODY_BYTES);
 		len += MRC_AUTH_BODY_BYTES;
 	}
 	MRC_ASSERT(len <= sizeof(said));
@@ -53,7 +52,7 @@ int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_auth_role role,
 		     const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
 		     const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
-		     const uint8_t auth_body[MRC_AUTH_BODY_BYTES],
+		     const uint8_t body[MRC_AUTH_BODY_BYTES],
 		     const uint8_t mac[MRC_HELLO_MAC_BYTES], uint32_t *key_index_out)
 {
 	uint8_t want[MRC_HELLO_MAC_BYTES];
@@ -61,7 +60,7 @@ bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_
 
 	/* Every key is tried, also after a match: the time taken tells nothing about which one it was. */
 	for (uint32_t i = 0; i < key_count; i++) {
-		if (mrcd_auth_prove(&keys[i], role, hello_i, hello_r, auth_body, want))
+		if (mrcd_auth_prove(&keys[i], role, hello_i, hello_r, body, want))
 			continue;
 		if (CRYPTO_memcmp(want, mac, sizeof(want)) == 0 && !is_proved) {
 			is_proved = true;

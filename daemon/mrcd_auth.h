@@ -8,26 +8,31 @@
 #include "mrc_hello.h"
 #include "mrcd_conf.h"
 
-enum mrcd_auth_role { MRCD_AUTH_RESPONDER = 'R', MRCD_AUTH_INITIATOR = 'I' };
+/* The role says what is proved, so no proof passes for another. */
+enum mrcd_auth_role {
+	MRCD_AUTH_RESPONDER = 'R',
+	MRCD_AUTH_INITIATOR = 'I',
+	MRCD_AUTH_READY = 'D',   /* the responder's, over its READY */
+	MRCD_AUTH_CONNECT = 'C', /* not said: the token that opens a queue pair */
+};
 
 /* Fresh random bytes; aborts when the kernel has none. */
 void mrcd_auth_random(void *out, size_t len_bytes);
 
 /*
- * The proof: HMAC(key, role || initiator's HELLO body || responder's HELLO body || AUTH body).
- * auth_body is NULL in the responder's proof. -EIO: the library failed.
+ * The proof: HMAC(key, role || initiator's HELLO body || responder's HELLO body || body).
+ * `body` is that of AUTH or READY, and NULL in the responder's proof. -EIO: the library failed.
  */
 int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 		    const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
 		    const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
-		    const uint8_t auth_body[MRC_AUTH_BODY_BYTES],
-		    uint8_t mac_out[MRC_HELLO_MAC_BYTES]);
+		    const uint8_t body[MRC_AUTH_BODY_BYTES], uint8_t mac_out[MRC_HELLO_MAC_BYTES]);
 
 /* Does `mac` prove any of these keys? Constant time. *key_index_out: which. */
 bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_auth_role role,
 		     const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
 		     const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
-		     const uint8_t auth_body[MRC_AUTH_BODY_BYTES],
+		     const uint8_t body[MRC_AUTH_BODY_BYTES],
 		     const uint8_t mac[MRC_HELLO_MAC_BYTES], uint32_t *key_index_out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrcd_handshake.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,11 @@
 #define HELLO_I_BODY_BYTES MRC_HELLO_BODY_BYTES
 #define HELLO_R_BODY_BYTES (MRC_HELLO_BODY_BYTES + MRC_HELLO_MAC_BYTES)
 #define AUTH_BODY_BYTES    (MRC_AUTH_BODY_BYTES + MRC_HELLO_MAC_BYTES)
+#define READY_SAID_BYTES   16U /* without its proof */
+#define READY_BODY_BYTES   (READY_SAID_BYTES + MRC_HELLO_MAC_BYTES)
 #define MAGIC_BYTES        4U
+
+static_assert(READY_SAID_BYTES == MRC_AUTH_BODY_BYTES, "a proof is over a body of this length");
 
 /* ---- what we say ---- */
 
@@ -33,14 +38,16 @@ static void ours_make(struct mrcd_handshake *hs)
 }
 
 void mrcd_handshake_begin(struct mrcd_handshake *hs, struct mrcd_rail *rail, struct mrcd_peer *peer,
-			  uint8_t path_index, const char *source, bool is_direct_capable)
+			  uint8_t path_index, const char *source,
+			  const struct mrcd_handshake_device *device)
 {
 	memset(hs, 0, sizeof(*hs));
 	hs->rail = rail;
 	hs->peer = peer;
 	hs->path_index = path_index;
 	hs->is_initiator = true;
-	hs->is_direct_capable = is_direct_capable;
+	hs->is_direct_required = device && device->is_required;
+	hs->is_direct_capable = device && device->is_usable;
 	snprintf(hs->source, sizeof(hs->source), "%s", source);
 
 	ours_make(hs);
@@ -50,11 +57,13 @@ void mrcd_handshake_begin(struct mrcd_handshake *hs, struct mrcd_rail *rail, str
 }
 
 void mrcd_handshake_await(struct mrcd_handshake *hs, struct mrcd_rail *rail, const char *source,
-			  bool is_direct_capable)
+			  const struct mrcd_handshake_device *device)
 {
 	memset(hs, 0, sizeof(*hs));
 	hs->rail = rail;
-	hs->is_direct_capable = is_direct_capable;
+	hs->is_direct_required = device && device->is_required;
+	hs->is_direct_capable = device && device->is_usable && device->port != 0;
+	hs->device_port = hs->is_direct_capable ? device->port : 0;
 	snprintf(hs->source, sizeof(hs->source), "%s", source);
 }
 
@@ -72,19 +81,23 @@ static int refuse(struct mrcd_handshake *hs, enum mrcd_refusal refusal, const ch
 /* The one kind of frame that may come now. */
 static enum mrc_wire_type type_want(const struct mrcd_handshake *hs)
 {
-	return hs->state == MRCD_HANDSHAKE_HELLO ? MRC_WIRE_HELLO : MRC_WIRE_AUTH;
+	if (hs->state == MRCD_HANDSHAKE_HELLO)
+		return MRC_WIRE_HELLO;
+	return hs->state == MRCD_HANDSHAKE_AUTH ? MRC_WIRE_AUTH : MRC_WIRE_READY;
 }
 
 static uint32_t body_len_want(const struct mrcd_handshake *hs)
 {
 	if (hs->state == MRCD_HANDSHAKE_AUTH)
 		return AUTH_BODY_BYTES;
+	if (hs->state == MRCD_HANDSHAKE_READY)
+		return READY_BODY_BYTES;
 	return hs->is_initiator ? HELLO_R_BODY_BYTES : HELLO_I_BODY_BYTES;
 }
 
 uint32_t mrcd_handshake_want(const struct mrcd_handshake *hs)
 {
-	if (hs->state != MRCD_HANDSHAKE_HELLO && hs->state != MRCD_HANDSHAKE_AUTH)
+	if (hs->state == MRCD_HANDSHAKE_DONE || hs->state == MRCD_HANDSHAKE_REFUSED)
 		return 0;
 	/* The length of each frame is known beforehand, so nothing a stranger says sets it. */
 	if (hs->in_len < MRC_WIRE_HDR_BYTES)
@@ -144,6 +157,36 @@ static void conclude(struct mrcd_handshake *hs)
 	hs->is_direct_capable = hs->is_direct_capable && hs->theirs.is_direct_capable;
 }
 
+/* Judged before our proof is said, so that the other end does not take up a path that is none. */
+static int device_check(struct mrcd_handshake *hs)
+{
+	if (!hs->is_direct_required)
+		return 0;
+	if (!hs->is_direct_capable)
+		return refuse(hs, MRCD_REFUSAL_DEVICE, MRCD_WHY_NO_DEVICE_HERE);
+	if (!hs->theirs.is_direct_capable)
+		return refuse(hs, MRCD_REFUSAL_DEVICE, MRCD_WHY_NO_DEVICE_THERE);
+	return 0;
+}
+
+static void ready_encode(uint16_t port, uint8_t out[READY_SAID_BYTES])
+{
+	struct mrc_cursor c = {.at = out, .end = out + READY_SAID_BYTES, .ok = true};
+
+	memset(out, 0, READY_SAID_BYTES);
+	mrc_put_u16(&c, port);
+}
+
+/* The port; 0: it is not as it should be. */
+static uint16_t ready_decode(const uint8_t in[READY_SAID_BYTES])
+{
+	uint16_t port = (uint16_t)(in[0] | in[1] << 8);
+	uint8_t again[READY_SAID_BYTES];
+
+	ready_encode(port, again);
+	return memcmp(in, again, sizeof(again)) ? 0 : port;
+}
+
 /* Responder: the initiator's HELLO is whole. */
 static int hello_i_take(struct mrcd_handshake *hs, const uint8_t *body)
 {
@@ -162,6 +205,8 @@ static int hello_i_take(struct mrcd_handshake *hs, const uint8_t *body)
 	/* Paths are numbered by their initiator. */
 	hs->ours.path_id = hs->theirs.path_id;
 	r = pair_check(hs);
+	if (r == 0)
+		r = device_check(hs);
 	if (r < 0)
 		return r;
 	if (!mrc_hello_is_initiator(hs->theirs.host, hs->ours.host))
@@ -205,6 +250,9 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (!mrcd_auth_check(keys, key_count, MRCD_AUTH_RESPONDER, hs->hello_i, hs->hello_r, NULL,
 			     body + sizeof(hs->hello_r), &key_index))
 		return refuse(hs, MRCD_REFUSAL_KEY, "has another key than ours");
+	r = device_check(hs);
+	if (r < 0)
+		return r;
 
 	conclude(hs);
 	/* Better to find out now than after the other end has taken the path up. */
@@ -218,7 +266,22 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (r < 0)
 		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
 	frame_say(hs, MRC_WIRE_AUTH, AUTH_BODY_BYTES);
-	hs->state = MRCD_HANDSHAKE_DONE;
+	hs->state = hs->is_direct_capable ? MRCD_HANDSHAKE_READY : MRCD_HANDSHAKE_DONE;
+	return 0;
+}
+
+/* Responder, both ends capable: say where to connect, with the key that was just proved. */
+static int ready_say(struct mrcd_handshake *hs, const struct mrcd_key *key)
+{
+	uint8_t *out = hs->out + MRC_WIRE_HDR_BYTES;
+
+	ready_encode(hs->device_port, out);
+	if (mrcd_auth_prove(key, MRCD_AUTH_READY, hs->hello_i, hs->hello_r, out,
+			    out + READY_SAID_BYTES) < 0 ||
+	    mrcd_auth_prove(key, MRCD_AUTH_CONNECT, hs->hello_i, hs->hello_r, out,
+			    hs->device_token) < 0)
+		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
+	frame_say(hs, MRC_WIRE_READY, READY_BODY_BYTES);
 	return 0;
 }
 
@@ -236,6 +299,28 @@ static int auth_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (mrc_auth_decode(body, &auth) < 0 || auth.conn_epoch != hs->auth.conn_epoch ||
 	    auth.path_epoch != hs->auth.path_epoch)
 		return refuse(hs, MRCD_REFUSAL_EPOCHS, "concludes other epochs than this host");
+	if (hs->is_direct_capable && ready_say(hs, &keys[key_index]) < 0)
+		return -EACCES;
+	hs->state = MRCD_HANDSHAKE_DONE;
+	return 0;
+}
+
+/* Initiator: where to connect is known. */
+static int ready_take(struct mrcd_handshake *hs, const uint8_t *body)
+{
+	const struct mrcd_key *keys;
+	uint32_t key_count = 0, key_index;
+
+	keys = keys_of(hs, &key_count);
+	if (!keys || !mrcd_auth_check(keys, key_count, MRCD_AUTH_READY, hs->hello_i, hs->hello_r,
+				      body, body + READY_SAID_BYTES, &key_index))
+		return refuse(hs, MRCD_REFUSAL_KEY, "has another key than ours");
+	hs->device_port = ready_decode(body);
+	if (!hs->device_port)
+		return refuse(hs, MRCD_REFUSAL_FIELD, "READY field out of range");
+	if (mrcd_auth_prove(&keys[key_index], MRCD_AUTH_CONNECT, hs->hello_i, hs->hello_r, body,
+			    hs->device_token) < 0)
+		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
 	hs->state = MRCD_HANDSHAKE_DONE;
 	return 0;
 }
@@ -271,6 +356,8 @@ int mrcd_handshake_take(struct mrcd_handshake *hs, const void *data, uint32_t le
 
 	if (hs->state == MRCD_HANDSHAKE_AUTH)
 		return auth_take(hs, body);
+	if (hs->state == MRCD_HANDSHAKE_READY)
+		return ready_take(hs, body);
 	return hs->is_initiator ? hello_r_take(hs, body) : hello_i_take(hs, body);
 }
 

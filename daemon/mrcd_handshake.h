@@ -27,6 +27,18 @@
 #include "mrcd_rail.h"
 
 #define MRCD_HANDSHAKE_BYTES_MAX (MRC_WIRE_HDR_BYTES + MRC_HELLO_BODY_BYTES + MRC_HELLO_MAC_BYTES)
+#define MRCD_DEVICE_TOKEN_BYTES  MRC_HELLO_MAC_BYTES
+
+/* What this end's rail has of a device, when the handshake begins. */
+struct mrcd_handshake_device {
+	bool is_required; /* refuse when not both ends can take direct writes */
+	bool is_usable;
+	uint16_t port; /* the responder says it in READY; 0: as if not usable. Initiator: unused */
+};
+
+/* What a refusal for the device says. */
+#define MRCD_WHY_NO_DEVICE_HERE  "this rail's device is not usable now"
+#define MRCD_WHY_NO_DEVICE_THERE "this rail is of type verbs and the other end has no RDMA device"
 
 /* Why somebody was turned away: one rate-limited log line for each kind. */
 enum mrcd_refusal {
@@ -38,6 +50,7 @@ enum mrcd_refusal {
 	MRCD_REFUSAL_SELF,    /* our own words came back */
 	MRCD_REFUSAL_KEY,     /* does not prove the key */
 	MRCD_REFUSAL_EPOCHS,  /* concludes other epochs than we do */
+	MRCD_REFUSAL_DEVICE,  /* a rail that is to have a device at both ends has not */
 	MRCD_REFUSAL_TIMEOUT, /* half open for too long */
 	MRCD_REFUSAL_CROWDED, /* too many at once: this one was the oldest */
 	MRCD_REFUSAL_CLOSED,  /* went away before it was done */
@@ -48,6 +61,7 @@ enum mrcd_refusal {
 enum mrcd_handshake_state {
 	MRCD_HANDSHAKE_HELLO, /* waiting for the other's HELLO */
 	MRCD_HANDSHAKE_AUTH,  /* responder: waiting for the initiator's proof */
+	MRCD_HANDSHAKE_READY, /* initiator, both ends capable: waiting for where to connect */
 	MRCD_HANDSHAKE_DONE,
 	MRCD_HANDSHAKE_REFUSED,
 };
@@ -57,12 +71,17 @@ struct mrcd_handshake {
 	struct mrcd_peer *peer; /* responder: NULL until its HELLO named one */
 	uint8_t path_index;
 	bool is_initiator;
-	bool is_direct_capable; /* this end; after DONE: both */
+	bool is_direct_capable; /* this end; once both HELLOs are known: both */
+	bool is_direct_required;
 	enum mrcd_handshake_state state;
 	char source[64]; /* the other's address, as text */
 
 	struct mrc_hello ours, theirs;
 	struct mrc_auth auth; /* after DONE: the epochs */
+	/* After DONE, when both ends are capable: where the responder's device listens, and what
+	 * the initiator has to bring there. Nobody else can compute it, and no other handshake. */
+	uint16_t device_port; /* responder: from the beginning */
+	uint8_t device_token[MRCD_DEVICE_TOKEN_BYTES];
 	uint8_t hello_i[MRC_HELLO_BODY_BYTES];
 	uint8_t hello_r[MRC_HELLO_BODY_BYTES];
 
@@ -75,10 +94,12 @@ struct mrcd_handshake {
 	const char *why;           /* static text */
 };
 
+/* device NULL: the rail has none. */
 void mrcd_handshake_begin(struct mrcd_handshake *hs, struct mrcd_rail *rail, struct mrcd_peer *peer,
-			  uint8_t path_index, const char *source, bool is_direct_capable);
+			  uint8_t path_index, const char *source,
+			  const struct mrcd_handshake_device *device);
 void mrcd_handshake_await(struct mrcd_handshake *hs, struct mrcd_rail *rail, const char *source,
-			  bool is_direct_capable);
+			  const struct mrcd_handshake_device *device);
 
 /* How many bytes the next step takes at most; 0 when it is over. */
 uint32_t mrcd_handshake_want(const struct mrcd_handshake *hs);

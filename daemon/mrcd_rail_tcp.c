@@ -126,14 +126,15 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 	listen_try(tcp);
 }
 
-/* ---- the operations ---- */
+/* ---- life ---- */
 
 static void on_reap(evutil_socket_t fd, short what, void *context)
 {
 	mrcd_tcp_reap(context);
 }
 
-static int tcp_open(struct mrcd_rail *rail)
+int mrcd_tcp_new(struct mrcd_rail *rail, const struct mrcd_tcp_upgrade *upgrade,
+		 struct mrcd_tcp **tcp_out)
 {
 	struct sockaddr_storage address;
 	socklen_t address_len;
@@ -150,6 +151,7 @@ static int tcp_open(struct mrcd_rail *rail)
 	if (!tcp)
 		return -ENOMEM;
 	tcp->rail = rail;
+	tcp->upgrade = upgrade;
 	tcp->listen_fd = -1;
 	TAILQ_INIT(&tcp->inbound);
 	TAILQ_INIT(&tcp->outbound);
@@ -166,8 +168,8 @@ static int tcp_open(struct mrcd_rail *rail)
 		goto err_free;
 	event_assign(&tcp->retry_event, rail->worker->base, -1, 0, on_retry, tcp);
 	event_assign(&tcp->reap_event, rail->worker->base, -1, 0, on_reap, tcp);
-	rail->kind_data = tcp;
 	listen_try(tcp);
+	*tcp_out = tcp;
 	return 0;
 
 err_free:
@@ -177,10 +179,8 @@ err_free:
 	return r;
 }
 
-static void tcp_close(struct mrcd_rail *rail)
+void mrcd_tcp_free(struct mrcd_tcp *tcp)
 {
-	struct mrcd_tcp *tcp = rail->kind_data;
-
 	if (!tcp)
 		return;
 	listen_close(tcp);
@@ -190,8 +190,31 @@ static void tcp_close(struct mrcd_rail *rail)
 	mrcd_resolver_free(tcp->resolver);
 	tcp->resolver = NULL;
 	tcp->is_closed = true;
-	rail->kind_data = NULL;
 	mrcd_tcp_reap(tcp);
+}
+
+void mrcd_tcp_refresh(struct mrcd_tcp *tcp)
+{
+	listen_try(tcp);
+}
+
+/* ---- the rail that is nothing else ---- */
+
+static int tcp_open(struct mrcd_rail *rail)
+{
+	struct mrcd_tcp *tcp;
+	int r = mrcd_tcp_new(rail, NULL, &tcp);
+
+	if (r < 0)
+		return r;
+	rail->kind_data = tcp;
+	return 0;
+}
+
+static void tcp_close(struct mrcd_rail *rail)
+{
+	mrcd_tcp_free(rail->kind_data);
+	rail->kind_data = NULL;
 }
 
 static void tcp_connect(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index)
@@ -202,7 +225,7 @@ static void tcp_connect(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t 
 static void tcp_refresh(struct mrcd_rail *rail)
 {
 	if (rail->kind_data)
-		listen_try(rail->kind_data);
+		mrcd_tcp_refresh(rail->kind_data);
 }
 
 static void tcp_forget(struct mrcd_rail *rail, struct mrcd_peer *peer)

@@ -23,7 +23,9 @@ struct mrcd_tcp_attempt {
 	struct event read_event, write_event;
 	struct event timer;
 	const char *failure; /* found inside connect(): reported by `timer`, which is due at once */
-	char source[MRCD_ADDRESS_TEXT_BYTES];
+	struct sockaddr_storage address; /* the other's */
+	socklen_t address_len;
+	char source[MRCD_ADDRESS_TEXT_BYTES]; /* as text */
 	struct mrcd_handshake hs;
 };
 
@@ -87,6 +89,36 @@ static void attempt_refuse(struct mrcd_tcp_attempt *attempt, enum mrcd_refusal r
 	attempt_fail(attempt, why);
 }
 
+/* What the rail has of a device now. False: it is no rail for one. */
+static bool device_ask(const struct mrcd_tcp *tcp, struct mrcd_handshake_device *device_out)
+{
+	const struct mrcd_tcp_upgrade *upgrade = tcp->upgrade;
+
+	if (!upgrade)
+		return false;
+	*device_out = (struct mrcd_handshake_device){
+		.is_required = upgrade->is_required,
+		.is_usable = upgrade->is_capable(upgrade->context),
+	};
+	if (device_out->is_usable)
+		device_out->port = upgrade->port(upgrade->context);
+	return true;
+}
+
+/* Both ends can do better than this connection. The attempt goes first: it may end in the call. */
+static void attempt_upgrade(struct mrcd_tcp_attempt *attempt)
+{
+	const struct mrcd_tcp_upgrade *upgrade = attempt->tcp->upgrade;
+	const struct sockaddr_storage address = attempt->address;
+	const struct mrcd_handshake hs = attempt->hs;
+	socklen_t address_len = attempt->address_len;
+	int fd = attempt->fd;
+
+	attempt->fd = -1;
+	attempt_free(attempt);
+	upgrade->start(upgrade->context, fd, &hs, &address, address_len);
+}
+
 /* The handshake is done and all of it is sent: a link begins. */
 static void attempt_promote(struct mrcd_tcp_attempt *attempt)
 {
@@ -96,6 +128,10 @@ static void attempt_promote(struct mrcd_tcp_attempt *attempt)
 
 	event_del(&attempt->read_event);
 	event_del(&attempt->write_event);
+	if (hs->is_direct_capable) {
+		attempt_upgrade(attempt);
+		return;
+	}
 	r = mrcd_tcp_link_new(attempt->tcp, attempt->fd, hs->peer, hs->path_index, &hs->auth,
 			      &link);
 	if (r < 0) {
@@ -189,6 +225,9 @@ static void on_read(evutil_socket_t fd, short what, void *context)
 static void on_write(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_tcp_attempt *attempt = context;
+	struct mrcd_handshake_device device;
+	struct sockaddr_storage peer;
+	socklen_t peer_len = sizeof(peer);
 	int error = 0;
 	socklen_t error_len = sizeof(error);
 
@@ -200,10 +239,16 @@ static void on_write(evutil_socket_t fd, short what, void *context)
 			return;
 		}
 		attempt->is_connecting = false;
+		/* A link-local one has its interface now. */
+		if (getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0) {
+			attempt->address = peer;
+			attempt->address_len = peer_len;
+		}
 		timer_set(attempt, MRC_NEVER);
 		mrcd_tcp_tune(fd, USER_TIMEOUT_MS);
 		mrcd_handshake_begin(&attempt->hs, attempt->tcp->rail, attempt->peer,
-				     attempt->path_index, attempt->source, false);
+				     attempt->path_index, attempt->source,
+				     device_ask(attempt->tcp, &device) ? &device : NULL);
 		event_add(&attempt->read_event, NULL);
 	}
 	if (!attempt_send(attempt))
@@ -251,6 +296,7 @@ void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockadd
 			      socklen_t from_len)
 {
 	uint32_t max = MRC_MAX(tcp->rail->worker->conf->handshakes_max, 1U);
+	struct mrcd_handshake_device device;
 	struct mrcd_tcp_attempt *attempt;
 
 	/* A flood of strangers pushes out strangers: a real peer is done within a round trip. */
@@ -265,10 +311,13 @@ void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockadd
 	attempt->is_inbound = true;
 	TAILQ_INSERT_TAIL(&tcp->inbound, attempt, entry);
 	tcp->inbound_count++;
+	attempt->address = *from;
+	attempt->address_len = from_len;
 	mrcd_tcp_address_text(from, from_len, attempt->source);
 	mrcd_tcp_tune(fd, USER_TIMEOUT_MS);
 	attempt_watch(attempt, fd);
-	mrcd_handshake_await(&attempt->hs, tcp->rail, attempt->source, false);
+	mrcd_handshake_await(&attempt->hs, tcp->rail, attempt->source,
+			     device_ask(tcp, &device) ? &device : NULL);
 	event_add(&attempt->read_event, NULL);
 }
 
@@ -278,11 +327,20 @@ static void attempt_connect(struct mrcd_tcp_attempt *attempt, const struct socka
 			    socklen_t to_len)
 {
 	const struct mrcd_conf_rail *conf = attempt->tcp->rail->conf;
+	struct mrcd_handshake_device device;
 	struct sockaddr_storage own;
 	socklen_t own_len;
 	int fd;
 
+	attempt->address = *to;
+	attempt->address_len = to_len;
 	mrcd_tcp_address_text(to, to_len, attempt->source);
+	/* The other end need not hear of it. */
+	if (device_ask(attempt->tcp, &device) && device.is_required && !device.is_usable) {
+		attempt->failure = MRCD_WHY_NO_DEVICE_HERE;
+		event_active(&attempt->timer, EV_TIMEOUT, 0);
+		return;
+	}
 	fd = mrcd_tcp_own_address(conf, &own, &own_len);
 	if (fd == 0)
 		fd = mrcd_tcp_connect(conf, &own, own_len, to, to_len);
@@ -310,8 +368,8 @@ static void on_resolved(void *context, const struct sockaddr_storage *address,
 		attempt_connect(attempt, address, address_len);
 }
 
-static bool attempt_exists(const struct mrcd_tcp *tcp, const struct mrcd_peer *peer,
-			   uint8_t path_index)
+bool mrcd_tcp_attempt_exists(const struct mrcd_tcp *tcp, const struct mrcd_peer *peer,
+			     uint8_t path_index)
 {
 	const struct mrcd_tcp_attempt *attempt;
 
@@ -332,7 +390,7 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 	uint16_t port;
 	int family;
 
-	if (attempt_exists(tcp, peer, path_index))
+	if (mrcd_tcp_attempt_exists(tcp, peer, path_index))
 		return;
 	attempt = attempt_new(tcp);
 	if (!attempt) {

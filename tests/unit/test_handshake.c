@@ -22,8 +22,16 @@ static int tear_down(void **state)
 
 static void pair_begin(struct fake *f, struct pair *pair)
 {
-	mrcd_handshake_begin(&pair->i, f->a->rail, f->a, 3, "10.0.0.2", false);
-	mrcd_handshake_await(&pair->r, f->b->rail, "10.0.0.1", false);
+	mrcd_handshake_begin(&pair->i, f->a->rail, f->a, 3, "10.0.0.2", NULL);
+	mrcd_handshake_await(&pair->r, f->b->rail, "10.0.0.1", NULL);
+}
+
+static const struct mrcd_handshake_device device = {.is_usable = true, .port = 0x1234};
+
+static void pair_begin_direct(struct fake *f, struct pair *pair)
+{
+	mrcd_handshake_begin(&pair->i, f->a->rail, f->a, 3, "10.0.0.2", &device);
+	mrcd_handshake_await(&pair->r, f->b->rail, "10.0.0.1", &device);
 }
 
 /* Move what `from` has to say to `to`, `step` bytes at a time. */
@@ -79,14 +87,100 @@ static void direct_placement_takes_two(void **state)
 		struct fake *f = *state;
 		struct pair pair;
 
-		mrcd_handshake_begin(&pair.i, f->a->rail, f->a, 0, "b", mask & 1);
-		mrcd_handshake_await(&pair.r, f->b->rail, "a", mask & 2);
+		mrcd_handshake_begin(&pair.i, f->a->rail, f->a, 0, "b", mask & 1 ? &device : NULL);
+		mrcd_handshake_await(&pair.r, f->b->rail, "a", mask & 2 ? &device : NULL);
 		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
 		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 		assert_int_equal(pair.i.is_direct_capable, mask == 3);
 		assert_int_equal(pair.r.is_direct_capable, mask == 3);
+		assert_true(mrcd_handshake_is_done(&pair.r));
+		assert_int_equal(mrcd_handshake_is_done(&pair.i), mask != 3);
+		/* READY is said between two that are capable, and to nobody else. */
+		assert_int_equal(pair.r.out_len > 0, mask == 3);
+		if (mask == 3)
+			assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_true(mrcd_handshake_is_done(&pair.i));
+		assert_int_equal(pair.i.device_port, mask == 3 ? 0x1234 : 0);
 	}
+}
+
+static void run_direct(struct fake *f, struct pair *pair, uint32_t step)
+{
+	pair_begin_direct(f, pair);
+	assert_int_equal(say(&pair->i, &pair->r, step), 0);
+	assert_int_equal(say(&pair->r, &pair->i, step), 0);
+	assert_int_equal(pair->i.state, MRCD_HANDSHAKE_READY);
+	assert_int_equal(say(&pair->i, &pair->r, step), 0);
+	assert_true(mrcd_handshake_is_done(&pair->r));
+	assert_int_equal(mrcd_handshake_want(&pair->r), 0);
+	assert_int_equal(say(&pair->r, &pair->i, step), 0);
+	assert_true(mrcd_handshake_is_done(&pair->i));
+	assert_int_equal(mrcd_handshake_want(&pair->i), 0);
+	assert_int_equal(pair->i.out_len, 0);
+}
+
+static void a_handshake_has_a_token_of_its_own(void **state)
+{
+	static const uint32_t steps[] = {1, 7, 80, 1000};
+	static const uint8_t none[MRCD_DEVICE_TOKEN_BYTES];
+	uint8_t last[MRCD_DEVICE_TOKEN_BYTES] = {0}, mac[MRC_HELLO_MAC_BYTES];
+	struct fake *f = *state;
+
+	for (size_t s = 0; s < MRC_ARRAY_LEN(steps); s++) {
+		/* What was said, and proves the key: none of it opens a queue pair. */
+		static const enum mrcd_auth_role roles[] = {MRCD_AUTH_READY, MRCD_AUTH_INITIATOR,
+							    MRCD_AUTH_RESPONDER};
+		uint8_t ready[MRC_AUTH_BODY_BYTES] = {0x34, 0x12};
+		struct pair pair;
+
+		run_direct(f, &pair, steps[s]);
+		assert_int_equal(pair.i.device_port, 0x1234);
+		assert_int_equal(pair.r.device_port, 0x1234);
+		assert_memory_equal(pair.i.device_token, pair.r.device_token, sizeof(last));
+		assert_memory_not_equal(pair.i.device_token, none, sizeof(last));
+		assert_memory_not_equal(pair.i.device_token, last, sizeof(last));
+		memcpy(last, pair.i.device_token, sizeof(last));
+		for (size_t r = 0; r < MRC_ARRAY_LEN(roles); r++) {
+			assert_int_equal(mrcd_auth_prove(&f->a->keys[0], roles[r], pair.i.hello_i,
+							 pair.i.hello_r, ready, mac),
+					 0);
+			assert_memory_not_equal(last, mac, sizeof(mac));
+		}
+		assert_int_equal(mrcd_auth_prove(&f->a->keys[0], MRCD_AUTH_CONNECT, pair.i.hello_i,
+						 pair.i.hello_r, ready, mac),
+				 0);
+		assert_memory_equal(last, mac, sizeof(mac));
+	}
+}
+
+static void tokens_agree_while_keys_are_changed(void **state)
+{
+	struct fake *f = *state;
+	struct pair pair;
+
+	/* a has both keys and proves the old one first; b has the new one alone. */
+	f->a->key_count = 2;
+	f->a->keys[1].len_bytes = 16;
+	memset(f->a->keys[1].bytes, 'n', 16);
+	memset(f->b->keys[0].bytes, 'n', 16);
+	run_direct(f, &pair, 1000);
+	assert_memory_equal(pair.i.device_token, pair.r.device_token, MRCD_DEVICE_TOKEN_BYTES);
+}
+
+static void a_device_without_a_port_is_none(void **state)
+{
+	static const struct mrcd_handshake_device mute = {.is_usable = true};
+	struct fake *f = *state;
+	struct pair pair;
+
+	mrcd_handshake_begin(&pair.i, f->a->rail, f->a, 3, "10.0.0.2", &device);
+	mrcd_handshake_await(&pair.r, f->b->rail, "10.0.0.1", &mute);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(pair.r.ours.is_direct_capable, 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	assert_true(mrcd_handshake_is_done(&pair.i));
+	assert_false(pair.i.is_direct_capable);
 }
 
 static void another_key_is_refused_by_whoever_sees_it_first(void **state)
@@ -165,18 +259,20 @@ static void no_bit_can_be_flipped(void **state)
 {
 	struct fake *f = *state;
 
-	for (int frame = 0; frame < 3; frame++) {
+	for (int frame = 0; frame < 4; frame++) {
 		for (uint32_t bit = 0;; bit++) {
 			struct mrcd_handshake *from, *to;
 			struct pair pair;
 
-			pair_begin(f, &pair);
+			pair_begin_direct(f, &pair);
 			if (frame > 0)
 				assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 			if (frame > 1)
 				assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
-			from = frame == 1 ? &pair.r : &pair.i;
-			to = frame == 1 ? &pair.i : &pair.r;
+			if (frame > 2)
+				assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+			from = frame & 1 ? &pair.r : &pair.i;
+			to = frame & 1 ? &pair.i : &pair.r;
 			if (bit == from->out_len * 8)
 				break;
 			from->out[bit / 8] ^= (uint8_t)(1U << (bit % 8));
@@ -204,19 +300,21 @@ static void no_bit_can_be_forged(void **state)
 {
 	struct fake *f = *state;
 
-	for (int frame = 0; frame < 3; frame++) {
+	for (int frame = 0; frame < 4; frame++) {
 		for (uint32_t bit = 0;; bit++) {
 			struct mrcd_handshake *from, *to;
 			struct pair pair;
 			int r;
 
-			pair_begin(f, &pair);
+			pair_begin_direct(f, &pair);
 			if (frame > 0)
 				assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 			if (frame > 1)
 				assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
-			from = frame == 1 ? &pair.r : &pair.i;
-			to = frame == 1 ? &pair.i : &pair.r;
+			if (frame > 2)
+				assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+			from = frame & 1 ? &pair.r : &pair.i;
+			to = frame & 1 ? &pair.i : &pair.r;
 			if (bit == from->out_len * 8)
 				break;
 			if (bit / 8 < 80)
@@ -241,8 +339,187 @@ static void no_bit_can_be_forged(void **state)
 				continue;
 			}
 			assert_int_equal(r, -EACCES);
-			assert_false(mrcd_handshake_is_done(&pair.r));
+			assert_false(mrcd_handshake_is_done(to));
 		}
+	}
+}
+
+/* READY, forged by somebody who knows the protocol and, but for `mac`, the key. */
+struct ready {
+	const char *name;
+	enum mrc_wire_type type;
+	uint32_t body_len; /* 0: as it should be */
+	uint8_t said[MRC_AUTH_BODY_BYTES];
+	enum mrcd_auth_role role;
+	bool is_other_key;
+	enum mrcd_refusal want; /* NONE: it is taken */
+};
+
+static void a_ready_is_taken_only_as_it_should_be(void **state)
+{
+#define READY(what, ...)                                                                   \
+	{                                                                                  \
+		.name = what, .type = MRC_WIRE_READY, .role = MRCD_AUTH_READY, __VA_ARGS__ \
+	}
+	static const struct ready rows[] = {
+		READY("as it should be", .said = {1}),
+		READY("highest port", .said = {0xff, 0xff}),
+		READY("port 0", .want = MRCD_REFUSAL_FIELD),
+		READY("first reserved byte", .said = {1, 0, 1}, .want = MRCD_REFUSAL_FIELD),
+		READY("last reserved byte", .said = {1, [15] = 0x80}, .want = MRCD_REFUSAL_FIELD),
+		READY("another key", .said = {1}, .is_other_key = true, .want = MRCD_REFUSAL_KEY),
+		READY("longer", .said = {1}, .body_len = 49, .want = MRCD_REFUSAL_FIELD),
+		READY("shorter", .said = {1}, .body_len = 47, .want = MRCD_REFUSAL_FIELD),
+		{"the initiator's proof",
+		 MRC_WIRE_READY,
+		 0,
+		 {1},
+		 MRCD_AUTH_INITIATOR,
+		 false,
+		 MRCD_REFUSAL_KEY},
+		{"the responder's proof",
+		 MRC_WIRE_READY,
+		 0,
+		 {1},
+		 MRCD_AUTH_RESPONDER,
+		 false,
+		 MRCD_REFUSAL_KEY},
+		{"the token said",
+		 MRC_WIRE_READY,
+		 0,
+		 {1},
+		 MRCD_AUTH_CONNECT,
+		 false,
+		 MRCD_REFUSAL_KEY},
+		{"called AUTH", MRC_WIRE_AUTH, 0, {1}, MRCD_AUTH_READY, false, MRCD_REFUSAL_FIELD},
+		{"called HELLO",
+		 MRC_WIRE_HELLO,
+		 0,
+		 {1},
+		 MRCD_AUTH_READY,
+		 false,
+		 MRCD_REFUSAL_FIELD},
+	};
+#undef READY
+	struct fake *f = *state;
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		const struct ready *row = &rows[i];
+		struct mrc_wire_hdr hdr = {.type = (uint8_t)row->type, .body_len = 48};
+		struct mrcd_key key = f->a->keys[0];
+		struct pair pair;
+		uint8_t *body = pair.r.out + MRC_WIRE_HDR_BYTES;
+
+		print_message("%s\n", row->name);
+		pair_begin_direct(f, &pair);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(pair.r.out_len, MRC_WIRE_HDR_BYTES + 48);
+		key.bytes[0] ^= row->is_other_key;
+		memcpy(body, row->said, sizeof(row->said));
+		assert_int_equal(mrcd_auth_prove(&key, row->role, pair.r.hello_i, pair.r.hello_r,
+						 body, body + sizeof(row->said)),
+				 0);
+		if (row->body_len)
+			hdr.body_len = row->body_len;
+		hdr.body_crc = mrcd_crc32c(0, body, hdr.body_len);
+		mrc_wire_encode(&hdr, mrcd_crc32c, pair.r.out);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), row->want ? -EACCES : 0);
+		assert_int_equal(pair.i.refusal, row->want);
+		assert_int_equal(mrcd_handshake_is_done(&pair.i), !row->want);
+		if (!row->want)
+			assert_int_equal(pair.i.device_port, row->said[0] | row->said[1] << 8);
+	}
+}
+
+/* Out of turn: before the proof, or from the wrong end. */
+static void a_ready_is_no_other_frame(void **state)
+{
+	struct fake *f = *state;
+	struct mrcd_handshake ready;
+	struct pair pair;
+
+	pair_begin_direct(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	ready = pair.r;
+
+	pair_begin_direct(f, &pair);
+	pair.r = ready;
+	assert_int_equal(say(&pair.r, &pair.i, 1000), -EACCES);
+	assert_int_equal(pair.i.refusal, MRCD_REFUSAL_FIELD);
+
+	pair_begin_direct(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&ready, &pair.r, 1000), -EACCES);
+	assert_int_equal(pair.r.refusal, MRCD_REFUSAL_FIELD);
+}
+
+/* The READY of another handshake between the same two: its proof is over other nonces. */
+static void a_ready_cannot_be_played_back(void **state)
+{
+	struct fake *f = *state;
+	struct mrcd_handshake ready;
+	struct pair pair;
+
+	for (int round = 0; round < 2; round++) {
+		pair_begin_direct(f, &pair);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		if (round == 0)
+			ready = pair.r;
+	}
+	assert_int_equal(say(&ready, &pair.i, 1000), -EACCES);
+	assert_int_equal(pair.i.refusal, MRCD_REFUSAL_KEY);
+}
+
+static void who_must_have_devices_takes_nothing_else(void **state)
+{
+	static const struct mrcd_handshake_device must = {true, true, 7}, broken = {true, false, 0},
+						  mute = {true, true, 0};
+	const struct {
+		const struct mrcd_handshake_device *i, *r;
+		const char *why_i, *why_r; /* who refuses, NULL: not that end */
+	} rows[] = {
+		{&must, &must, NULL, NULL},
+		{&must, &device, NULL, NULL},
+		{&must, NULL, MRCD_WHY_NO_DEVICE_THERE, NULL},
+		{&broken, &device, MRCD_WHY_NO_DEVICE_HERE, NULL},
+		{&device, &must, NULL, NULL},
+		{NULL, &must, NULL, MRCD_WHY_NO_DEVICE_THERE},
+		{&device, &broken, NULL, MRCD_WHY_NO_DEVICE_HERE},
+		{&device, &mute, NULL, MRCD_WHY_NO_DEVICE_HERE},
+	};
+	struct fake *f = *state;
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct pair pair;
+		int r;
+
+		mrcd_handshake_begin(&pair.i, f->a->rail, f->a, 3, "b", rows[i].i);
+		mrcd_handshake_await(&pair.r, f->b->rail, "a", rows[i].r);
+		r = say(&pair.i, &pair.r, 1000);
+		if (rows[i].why_r) {
+			assert_int_equal(r, -EACCES);
+			assert_int_equal(pair.r.refusal, MRCD_REFUSAL_DEVICE);
+			assert_string_equal(pair.r.why, rows[i].why_r);
+			assert_int_equal(pair.r.out_len, 0);
+			continue;
+		}
+		assert_int_equal(r, 0);
+		r = say(&pair.r, &pair.i, 1000);
+		if (rows[i].why_i) {
+			assert_int_equal(r, -EACCES);
+			assert_int_equal(pair.i.refusal, MRCD_REFUSAL_DEVICE);
+			assert_string_equal(pair.i.why, rows[i].why_i);
+			assert_int_equal(pair.i.out_len, 0);
+			continue;
+		}
+		assert_int_equal(r, 0);
+		assert_int_equal(pair.i.state, MRCD_HANDSHAKE_READY);
 	}
 }
 
@@ -475,6 +752,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		claim(both_ends_come_to_the_same_epochs),
 		claim(direct_placement_takes_two),
+		claim(a_handshake_has_a_token_of_its_own),
+		claim(tokens_agree_while_keys_are_changed),
+		claim(a_device_without_a_port_is_none),
 		claim(another_key_is_refused_by_whoever_sees_it_first),
 		claim(an_initiator_without_the_key_is_refused),
 		claim(a_host_without_keys_lets_nobody_in),
@@ -482,6 +762,10 @@ int main(void)
 		claim(a_host_with_the_new_key_alone_gets_its_proof_with_that),
 		claim(no_bit_can_be_flipped),
 		claim(no_bit_can_be_forged),
+		claim(a_ready_is_taken_only_as_it_should_be),
+		claim(a_ready_is_no_other_frame),
+		claim(a_ready_cannot_be_played_back),
+		claim(who_must_have_devices_takes_nothing_else),
 		claim(who_has_the_key_must_still_conclude_as_we_do),
 		claim(strangers_are_refused_for_what_they_are),
 		claim(our_own_words_coming_back_are_refused),
