@@ -98,7 +98,11 @@ static bool mrcd_rails_equal(const struct mrcd_conf *a, const struct mrcd_conf *
 		if (strcmp(x->name, y->name) != 0 || x->type != y->type ||
 		    strcmp(x->interface, y->interface) != 0 ||
 		    strcmp(x->address, y->address) != 0 || x->port != y->port ||
-		    x->speed_bits_per_s != y->speed_bits_per_s || x->is_drained != y->is_drained)
+		    x->speed_bits_per_s != y->speed_bits_per_s || x->is_drained != y->is_drained ||
+		    strcmp(x->device, y->device) != 0 || x->device_port != y->device_port ||
+		    x->ack_timeout != y->ack_timeout || x->retry_count != y->retry_count ||
+		    x->receive_entries != y->receive_entries ||
+		    x->receive_entry_bytes != y->receive_entry_bytes)
 			return false;
 	}
 	return true;

@@ -41,7 +41,10 @@ void mrcd_conf_wrong(struct mrcd_conf_loading *ld, uint32_t line, const char *pr
 
 /* ---- rails ---- */
 
-/* Two rails that would listen at the same place. */
+/*
+ * Two rails that would listen at the same place, as far as the text shows: a
+ * rail with a device alone has the interface of that device.
+ */
 static bool rails_collide(const struct mrcd_conf_rail *a, const struct mrcd_conf_rail *b)
 {
 	if (a->port != b->port)
@@ -49,23 +52,77 @@ static bool rails_collide(const struct mrcd_conf_rail *a, const struct mrcd_conf
 	if (a->address[0] && b->address[0])
 		return strcmp(a->address, b->address) == 0 &&
 		       strcmp(a->interface, b->interface) == 0;
-	return a->interface[0] && strcmp(a->interface, b->interface) == 0;
+	if (a->interface[0] && b->interface[0])
+		return strcmp(a->interface, b->interface) == 0;
+	return a->device[0] && strcmp(a->device, b->device) == 0 &&
+	       a->device_port == b->device_port;
+}
+
+/* "mlx5_0/1" was checked when it was stored: the name stays, the port goes where ports belong. */
+static void rail_device_split(struct mrcd_conf_rail *rail)
+{
+	char *slash = strchr(rail->device, '/');
+
+	if (!slash)
+		return;
+	*slash = '\0';
+	rail->device_port = (uint8_t)atoi(slash + 1);
+}
+
+/* What only rails with an RDMA device have; `is_tcp`: by what was written. */
+static void rail_verbs_check(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
+			     const char *prefix, bool is_tcp)
+{
+	static const char *const names[] = {"device", "ack-timeout", "retry-count",
+					    "receive-entries", "receive-entry-bytes"};
+
+	for (size_t i = 0; is_tcp && i < MRC_ARRAY_LEN(names); i++)
+		if (mrcd_conf_fields_given(fields, MRCD_SECTION_RAIL, names[i]))
+			mrcd_conf_wrong(ld,
+					mrcd_conf_fields_line(fields, MRCD_SECTION_RAIL, names[i]),
+					prefix, names[i],
+					"is a key of types verbs and auto, and this rail is of "
+					"type tcp; allowed: another type, or no %s",
+					names[i]);
+}
+
+/* A rail must be somewhere. */
+static void rail_place_check(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
+			     const char *prefix, const struct mrcd_conf_rail *rail, bool is_tcp)
+{
+	if (rail->interface[0] || rail->address[0])
+		return;
+	if (is_tcp)
+		mrcd_conf_wrong(ld, fields->line, prefix, NULL,
+				"has neither interface nor address; allowed: one of them, or both");
+	else if (!rail->device[0])
+		mrcd_conf_wrong(ld, fields->line, prefix, NULL,
+				"has neither interface, address nor device; allowed: at least one "
+				"of them");
+	else if (!MRC_VERBS)
+		mrcd_conf_wrong(ld, fields->line, prefix, "device",
+				"is not enough for an mrcd that was built without verbs "
+				"(MRC_VERBS=OFF); allowed: interface or address, or both, with it");
 }
 
 static void rail_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node *node,
 		      const char *prefix, struct mrcd_conf_rail *rail)
 {
 	struct mrcd_conf_fields fields;
+	const struct mrcd_conf_node *type;
 	uint32_t error_count = ld->error_count;
+	bool is_tcp;
 
 	mrcd_conf_fields_load(ld, node, node->line, MRCD_SECTION_RAIL, prefix, rail, &fields);
+	rail_device_split(rail);
 	if (rail->port == 0)
 		rail->port = ld->conf->listen_port;
 	if (ld->error_count != error_count)
 		return; /* what is half known is not compared with others */
-	if (!rail->interface[0] && !rail->address[0])
-		mrcd_conf_wrong(ld, fields.line, prefix, NULL,
-				"has neither interface nor address; allowed: one of them, or both");
+	type = mrcd_conf_fields_given(&fields, MRCD_SECTION_RAIL, "type");
+	is_tcp = type && strcmp(type->text, "tcp") == 0;
+	rail_verbs_check(ld, &fields, prefix, is_tcp);
+	rail_place_check(ld, &fields, prefix, rail, is_tcp);
 	for (uint32_t i = 0; i < ld->conf->rail_count; i++) {
 		const struct mrcd_conf_rail *other = &ld->conf->rails[i];
 

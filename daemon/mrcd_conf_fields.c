@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -49,6 +50,24 @@ static bool is_interface(const char *text)
 		    text[i] == 0x7f)
 			return false;
 	return true;
+}
+
+/* "mlx5_0" or "mlx5_0/1"; as the kernel names devices, and numbers their ports. */
+static bool is_device(const char *text)
+{
+	size_t name_len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				       "0123456789._-");
+	const char *port = text + name_len;
+	size_t digits;
+
+	if (name_len < 1 || strlen(text) > 63 || text[0] == '.')
+		return false;
+	if (*port == '\0')
+		return true;
+	if (*port++ != '/' || *port == '0')
+		return false;
+	digits = strspn(port, "0123456789");
+	return digits >= 1 && digits <= 3 && port[digits] == '\0' && atoi(port) <= 254;
 }
 
 static void text_put(const struct mrcd_conf_key *key, void *field, const char *text)
@@ -99,6 +118,9 @@ static int number_store(const struct mrcd_conf_key *key, enum mrcd_unit unit, co
 			 mrcd_unit_allowed(unit));
 		return r;
 	}
+	if (key->kind == MRCD_KIND_RETRIES && value == 7)
+		return value_wrong(why, key, text,
+				   "means for ever on soft-RoCE, which hides a dead path");
 	if (value < key->min)
 		return value_wrong(why, key, text, "is below %s",
 				   mrcd_unit_format(unit, key->min, bound));
@@ -134,16 +156,22 @@ static int address_store(const struct mrcd_conf_key *key, const char *text, void
 static int rail_type_store(const struct mrcd_conf_key *key, const char *text, void *field,
 			   char why[WHY_BYTES])
 {
-	enum mrcd_rail_type type = MRCD_RAIL_TCP;
+	enum mrcd_rail_type type;
 
-	if (strcmp(text, "verbs") == 0) {
+	if (strcmp(text, "tcp") == 0) {
+		type = MRCD_RAIL_TCP;
+	} else if (strcmp(text, "auto") == 0) {
+		/* With one kind of rail there is nothing to choose: nobody behind the loader sees AUTO. */
+		type = MRC_VERBS ? MRCD_RAIL_AUTO : MRCD_RAIL_TCP;
+	} else if (strcmp(text, "verbs") != 0) {
+		return value_wrong(why, key, text, "is not a type of rail");
+	} else if (MRC_VERBS) {
+		type = MRCD_RAIL_VERBS;
+	} else {
 		snprintf(why, WHY_BYTES,
-			 "rails of type verbs are not supported by this build; allowed: tcp, auto");
+			 "this mrcd was built without verbs (MRC_VERBS=OFF); allowed: tcp, auto");
 		return -EINVAL;
 	}
-	/* With one kind of rail there is nothing to choose: nobody behind the loader sees AUTO. */
-	if (strcmp(text, "tcp") != 0 && strcmp(text, "auto") != 0)
-		return value_wrong(why, key, text, "is not a type of rail");
 	memcpy(field, &type, sizeof(type));
 	return 0;
 }
@@ -192,6 +220,11 @@ static int value_store(const struct mrcd_conf *conf, const struct mrcd_conf_key 
 			return value_wrong(why, key, text, "cannot be an interface");
 		text_put(key, field, text);
 		return 0;
+	case MRCD_KIND_DEVICE:
+		if (!is_device(text))
+			return value_wrong(why, key, text, "cannot be an RDMA device");
+		text_put(key, field, text);
+		return 0;
 	case MRCD_KIND_NUMERIC:
 	case MRCD_KIND_ADDRESS:
 		return address_store(key, text, field, why);
@@ -218,6 +251,7 @@ static int value_store(const struct mrcd_conf *conf, const struct mrcd_conf_key 
 		return rail_ref_store(conf, key, text, field, why);
 	case MRCD_KIND_COUNT:
 	case MRCD_KIND_POWER:
+	case MRCD_KIND_RETRIES:
 	case MRCD_KIND_DURATION:
 	case MRCD_KIND_SIZE:
 	case MRCD_KIND_RATE:

@@ -125,6 +125,7 @@ bool mrcd_conf_kind_unit(enum mrcd_conf_kind kind, enum mrcd_unit *unit_out)
 	switch (kind) {
 	case MRCD_KIND_COUNT:
 	case MRCD_KIND_POWER:
+	case MRCD_KIND_RETRIES:
 		*unit_out = MRCD_UNIT_COUNT;
 		return true;
 	case MRCD_KIND_DURATION:
@@ -140,6 +141,7 @@ bool mrcd_conf_kind_unit(enum mrcd_conf_kind kind, enum mrcd_unit *unit_out)
 	case MRCD_KIND_NAME:
 	case MRCD_KIND_SERVICE:
 	case MRCD_KIND_INTERFACE:
+	case MRCD_KIND_DEVICE:
 	case MRCD_KIND_NUMERIC:
 	case MRCD_KIND_ADDRESS:
 	case MRCD_KIND_DIRECTORY:
@@ -168,6 +170,10 @@ static const char *kind_words(enum mrcd_conf_kind kind)
 		return "1 to 63 of A-Z a-z 0-9 . _ -, or \"*\"";
 	case MRCD_KIND_INTERFACE:
 		return "the name of an interface, 1 to 15 characters without / : and spaces";
+	case MRCD_KIND_DEVICE:
+		return "the name of an RDMA device, or that and the number of its port, e.g. "
+		       "mlx5_0 or "
+		       "mlx5_0/1; at most 63 characters";
 	case MRCD_KIND_NUMERIC:
 		return "a numeric IPv4 or IPv6 address of this host";
 	case MRCD_KIND_ADDRESS:
@@ -177,7 +183,7 @@ static const char *kind_words(enum mrcd_conf_kind kind)
 	case MRCD_KIND_BOOL:
 		return "true, false";
 	case MRCD_KIND_RAIL_TYPE:
-		return "tcp, auto";
+		return MRC_VERBS ? "tcp, verbs, auto" : "tcp, auto";
 	case MRCD_KIND_LOG_LEVEL:
 		return "error, warning, notice, info, debug";
 	case MRCD_KIND_RAIL_REF:
@@ -193,6 +199,7 @@ static const char *kind_words(enum mrcd_conf_kind kind)
 	case MRCD_KIND_LIST: /* these are made with their bounds */
 	case MRCD_KIND_COUNT:
 	case MRCD_KIND_POWER:
+	case MRCD_KIND_RETRIES:
 	case MRCD_KIND_DURATION:
 	case MRCD_KIND_SIZE:
 	case MRCD_KIND_PAGES:

@@ -41,11 +41,13 @@ enum mrcd_conf_kind {
 	MRCD_KIND_NAME,      /* of a host or rail */
 	MRCD_KIND_SERVICE,   /* a name or "*" */
 	MRCD_KIND_INTERFACE, /* of the network */
+	MRCD_KIND_DEVICE,    /* for RDMA, with or without the number of its port */
 	MRCD_KIND_NUMERIC,   /* an IPv4 or IPv6 address */
 	MRCD_KIND_ADDRESS,   /* the same, or a DNS name */
 	MRCD_KIND_DIRECTORY, /* an absolute path */
 	MRCD_KIND_COUNT,     /* a whole number from min to max */
 	MRCD_KIND_POWER,     /* a power of two from min to max */
+	MRCD_KIND_RETRIES,   /* a count, of which 7 has a meaning that is not wanted */
 	MRCD_KIND_DURATION,  /* these three: a number with a unit, from min to max */
 	MRCD_KIND_SIZE,
 	MRCD_KIND_RATE,
@@ -108,18 +110,37 @@ enum mrcd_conf_kind {
 	X(RAIL, "name", NAME, MRCD_AT(mrcd_conf_rail, name), NULL, 0, 0, \
 	  "What paths and mrcctl call it.") \
 	X(RAIL, "type", RAIL_TYPE, MRCD_AT(mrcd_conf_rail, type), "auto", 0, 0, \
-	  "tcp: any network interface. auto: the best that this build has for the interface, at present tcp.") \
+	  "tcp: any network interface. " \
+	  "verbs: RDMA (RoCE, InfiniBand, iWARP); a peer without it is refused. " \
+	  "auto: verbs where the interface has an RDMA device and the peer's rail as well, else tcp.") \
 	X(RAIL, "interface", INTERFACE, MRCD_AT(mrcd_conf_rail, interface), "", 0, 0, \
-	  "The network interface. It may be absent at start. Required unless an address is given.") \
+	  "The network interface. It may be absent at start. Required unless an address or device is given.") \
 	X(RAIL, "address", NUMERIC, MRCD_AT(mrcd_conf_rail, address), "", 0, 0, \
 	  "The address to listen on and to connect from. Not given: the first of the interface.") \
 	X(RAIL, "port", COUNT, MRCD_AT(mrcd_conf_rail, port), "", 1, 65535, \
-	  "The TCP port to listen on. Not given: listen-port.") \
+	  "The TCP port to listen on, also of type verbs, whose rails shake hands over TCP. " \
+	  "Not given: listen-port. A port of the RDMA device is written behind its name, see device.") \
 	X(RAIL, "speed", RATE, MRCD_AT(mrcd_conf_rail, speed_bits_per_s), "", \
 	  1000000ULL, 100000000000000ULL, \
 	  "What the rail should carry, to tell a degraded one. Not given: the interface is asked.") \
 	X(RAIL, "drained", BOOL, MRCD_AT(mrcd_conf_rail, is_drained), "false", 0, 0, \
 	  "Start with the rail out of service, until mrcctl undrain.") \
+	X(RAIL, "device", DEVICE, MRCD_AT(mrcd_conf_rail, device), "", 0, 0, \
+	  "The RDMA device, as rdma link prints it: mlx5_0/1 is port 1 of mlx5_0. " \
+	  "Alone it is enough: the interface is found from it. " \
+	  "Not given: the device of the interface or address.") \
+	X(RAIL, "ack-timeout", COUNT, MRCD_AT(mrcd_conf_rail, ack_timeout), "14", 8, 22, \
+	  "How long the RDMA device waits for an acknowledgement: 4.096 us times 2 to this power, so 14 is 67 ms. " \
+	  "It bounds how soon a dead queue pair is let go; dead paths are found by the timers, and sooner.") \
+	X(RAIL, "retry-count", RETRIES, MRCD_AT(mrcd_conf_rail, retry_count), "6", 0, 6, \
+	  "How often the RDMA device sends again before it gives a queue pair up. " \
+	  "7 is refused: it means for ever on soft-RoCE and hides a dead path.") \
+	X(RAIL, "receive-entries", COUNT, MRCD_AT(mrcd_conf_rail, receive_entries), "1024", 64, 32768, \
+	  "Entries of the receive queue that all paths of an RDMA rail share.") \
+	X(RAIL, "receive-entry-bytes", SIZE, MRCD_AT(mrcd_conf_rail, receive_entry_bytes), "16KiB", \
+	  4 KIB_, 128 KIB_, \
+	  "What one of these entries holds of a message. " \
+	  "receive-entries times this much memory is locked for the rail.") \
 	\
 	X(PEER, "name", NAME, MRCD_AT(mrcd_conf_peer, name), NULL, 0, 0, \
 	  "The peer's own name for itself (its host key).") \

@@ -16,6 +16,12 @@
 
 #include "mrcd_conf_load.h"
 
+#if MRC_VERBS
+#define RAIL_TYPES "tcp, verbs, auto"
+#else
+#define RAIL_TYPES "tcp, auto"
+#endif
+
 /* A directory with keys in it; configurations are said to lie there, so `key-file: key` finds one. */
 static char dir[64];
 static char conf_file[80];
@@ -245,7 +251,8 @@ static const char full[] = "host: a\n"
 			   "rails:\n"
 			   "  - {name: r0, type: tcp, interface: eth0, address: 10.0.0.1, port: "
 			   "7001, speed: 2.5Gb/s}\n"
-			   "  - {name: r1, type: auto, interface: eth1, drained: true}\n"
+			   "  - {name: r1, type: auto, interface: eth1, drained: true, device: "
+			   "mlx5_0/1, ack-timeout: 12, retry-count: 3}\n"
 			   "  - name: r2\n"
 			   "    address: \"FD00:0::1\"\n"
 			   "    speed: 400 Gb/s\n"
@@ -284,7 +291,8 @@ static void conf_takes_every_kind_of_value(void **state)
 	assert_int_equal(conf->rails[0].port, 7001);
 	assert_true(conf->rails[0].speed_bits_per_s == 2500000000ULL);
 	assert_false(conf->rails[0].is_drained);
-	assert_int_equal(conf->rails[1].type, MRCD_RAIL_TCP);
+	assert_int_equal(conf->rails[0].type, MRCD_RAIL_TCP);
+	assert_int_equal(conf->rails[1].type, MRC_VERBS ? MRCD_RAIL_AUTO : MRCD_RAIL_TCP);
 	assert_int_equal(conf->rails[1].port, 7000);
 	assert_string_equal(conf->rails[1].address, "");
 	assert_true(conf->rails[1].is_drained);
@@ -317,6 +325,51 @@ static void conf_takes_every_kind_of_value(void **state)
 	assert_true(conf->limits.peer_silent_ns == 60 * MRC_S);
 	mrcd_conf_free(conf);
 }
+
+#if MRC_VERBS
+static void conf_takes_what_rails_with_devices_have(void **state)
+{
+	struct mrcd_conf *conf =
+		load_good("host: a\n"
+			  "rails:\n"
+			  "  - {name: r0, type: verbs, device: mlx5_0/1, ack-timeout: 8, "
+			  "retry-count: 0, receive-entries: 32768, receive-entry-bytes: 128KiB}\n"
+			  "  - {name: r1, type: verbs, device: mlx5_0/254, ack-timeout: 22, "
+			  "receive-entries: 64, receive-entry-bytes: 4KiB}\n"
+			  "  - {name: r2, device: mlx5_0}\n"
+			  "  - {name: r3, type: verbs, interface: ib0}\n"
+			  "  - {name: r4, type: verbs, address: 10.0.4.1}\n"
+			  /* one port of a device in two networks, and the same with another port */
+			  "  - {name: r5, device: rxe.a-b, address: 10.0.5.1}\n"
+			  "  - {name: r6, device: rxe.a-b, address: 10.0.6.1}\n"
+			  "  - {name: r7, device: rxe.a-b, port: 7472}\n");
+	const struct mrcd_conf_rail *rail = conf->rails;
+
+	assert_int_equal(rail[0].type, MRCD_RAIL_VERBS);
+	assert_string_equal(rail[0].device, "mlx5_0");
+	assert_int_equal(rail[0].device_port, 1);
+	assert_int_equal(rail[0].port, 7471);
+	assert_int_equal(rail[0].ack_timeout, 8);
+	assert_int_equal(rail[0].retry_count, 0);
+	assert_int_equal(rail[0].receive_entries, 32768);
+	assert_true(rail[0].receive_entry_bytes == 128 << 10);
+	assert_int_equal(rail[1].device_port, 254);
+	assert_int_equal(rail[1].ack_timeout, 22);
+	assert_int_equal(rail[1].receive_entries, 64);
+	assert_true(rail[1].receive_entry_bytes == 4 << 10);
+	assert_int_equal(rail[2].type, MRCD_RAIL_AUTO);
+	assert_string_equal(rail[2].device, "mlx5_0");
+	assert_int_equal(rail[2].device_port, 0);
+	assert_int_equal(rail[2].ack_timeout, 14);
+	assert_int_equal(rail[2].retry_count, 6);
+	assert_int_equal(rail[2].receive_entries, 1024);
+	assert_true(rail[2].receive_entry_bytes == 16 << 10);
+	assert_string_equal(rail[3].device, "");
+	assert_string_equal(rail[5].device, "rxe.a-b");
+	assert_int_equal(conf->rail_count, 8);
+	mrcd_conf_free(conf);
+}
+#endif
 
 static void conf_has_the_defaults_that_the_headers_name(void **state)
 {
@@ -730,6 +783,9 @@ int main(void)
 		cmocka_unit_test(conf_file_that_cannot_be_read_is_an_errno),
 		cmocka_unit_test(conf_file_of_another_user_s_key_is_refused),
 		cmocka_unit_test(conf_takes_every_kind_of_value),
+#if MRC_VERBS
+		cmocka_unit_test(conf_takes_what_rails_with_devices_have),
+#endif
 		cmocka_unit_test(conf_has_the_defaults_that_the_headers_name),
 		cmocka_unit_test(conf_without_a_host_takes_the_machine_s_name),
 		cmocka_unit_test(conf_takes_sections_and_lists_with_nothing_in_them),
