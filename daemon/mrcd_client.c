@@ -83,6 +83,17 @@ const void *mrcd_send_memory(struct mrcd_worker *worker, uint64_t channel_cookie
 	return client->send_arena.addr + addr;
 }
 
+struct mrcd_region *mrcd_send_region(struct mrcd_worker *worker, uint64_t channel_cookie)
+{
+	struct mrcd_client *client;
+
+	if (worker->clients == NULL ||
+	    mrcd_client_side_channel(worker->clients, channel_cookie, &client) == NULL ||
+	    client->is_dead)
+		return NULL;
+	return client->send_region;
+}
+
 void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len)
 {
 	struct mrcd_client *client;

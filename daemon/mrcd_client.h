@@ -25,7 +25,7 @@ void mrcd_client_side_free(struct mrcd_client_side *clients);
 
 /*
  * An action of the engine that concerns a client (MRC_ACT_CH_*, DELIVER, GAP,
- * DONE, LANDING_*, COPY). May call mrc_conn_handle() of that peer, but does not
+ * DONE, LANDING_*). May call mrc_conn_handle() of that peer, but does not
  * pump. Called by mrcd_peer.c while it pumps.
  */
 void mrcd_client_side_perform(struct mrcd_client_side *clients, struct mrcd_peer *peer,

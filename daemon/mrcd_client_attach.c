@@ -255,6 +255,20 @@ static int pools_new(struct mrcd_client *client)
 	return mrcd_arena_new(half, half, &client->ring_arena);
 }
 
+static int regions_new(struct mrcd_client *client)
+{
+	struct mrcd_worker *worker = client->side->worker;
+	int r;
+
+	client->flow = ++client->side->flow_last;
+	r = mrcd_region_new(worker, client->send_arena.addr, client->send_arena.len_bytes, false,
+			    client->flow, &client->send_region);
+	if (r < 0)
+		return r;
+	return mrcd_region_new(worker, client->landing.addr, client->landing.len_bytes, true,
+			       client->flow, &client->landing_region);
+}
+
 int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
 		    uint32_t version, struct mrcd_client **client_out,
 		    int fds_out[MRC_ABI_FD_COUNT], char *text, size_t text_bytes)
@@ -322,6 +336,9 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	r = bell_pipe_new(client, &fds_out[MRC_ABI_FD_CLIENT_BELL]);
 	if (r < 0)
 		goto err;
+	r = regions_new(client);
+	if (r < 0)
+		goto err;
 	close(landing_fd);
 	*client_out = client;
 	return 0;
@@ -384,6 +401,8 @@ void mrcd_client_close(struct mrcd_client *client)
 	client->sq = NULL;
 	client->cq = NULL;
 	map_close(&client->rings);
+	mrcd_region_end(client->send_region);
+	client->send_region = NULL;
 	map_close(&client->send_arena);
 }
 
@@ -391,6 +410,7 @@ void mrcd_client_free(struct mrcd_client *client)
 {
 	if (client == NULL)
 		return;
+	mrcd_region_end(client->landing_region);
 	map_close(&client->landing);
 	mrcd_arena_free(client->ring_arena);
 	mrcd_arena_free(client->buffer_arena);

@@ -125,7 +125,7 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 	*ev_out = (struct mrc_event_in){.kind = kind};
 	ev_out->channel = (struct mrc_ev_channel){
 		.id = channel->engine_id,
-		.flow = client->index + 1,
+		.flow = client->flow,
 		.is_unordered = channel->is_unordered,
 		.cookie = mrcd_client_cookie(client, channel),
 		.ring_addr = channel->ring_offset,
@@ -292,8 +292,10 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	if (channel_take_ring(client, channel)) {
 		mrcd_channel_event(client, channel, MRC_EV_CH_OPEN, &ev);
 		ev.channel.id_out = &channel->engine_id;
-		if (mrcd_client_side_tell(client->side, peer, &ev) >= 0)
+		if (mrcd_client_side_tell(client->side, peer, &ev) >= 0) {
+			mrcd_region_tell_keys(client->landing_region, peer);
 			return MRC_STATUS_OK;
+		}
 	}
 	channel->state = MRCD_CHANNEL_DOWN;
 	channel->is_engine_done = true;
@@ -387,7 +389,9 @@ static void submit_accept(struct mrcd_client *client, struct mrcd_channel *chann
 	if (mrcd_client_side_tell(client->side, channel->peer, &ev) < 0) {
 		channel->is_engine_done = true;
 		mrcd_channel_end(client, channel, MRC_STATUS_CLOSED, 0);
+		return;
 	}
+	mrcd_region_tell_keys(client->landing_region, channel->peer);
 }
 
 static void submit_refuse(struct mrcd_client *client, struct mrcd_channel *channel, uint32_t code)

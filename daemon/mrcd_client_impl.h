@@ -18,7 +18,8 @@
  * Ends. mrcd_client_break() may be called at any depth: it only marks the
  * client dead, which stops all reading, publishing and memory look-ups for it.
  * The next turn takes it apart; its landing memory lives until the engine has
- * freed every channel.
+ * freed every channel. Where the mapping of an arena goes, its region ends just
+ * before (mrcd_region.h).
  *
  * A completion ring never runs over while its client keeps to the rules: see
  * cq_entries_needed() in mrcd_client_attach.c for the sum. A client that goes
@@ -187,6 +188,9 @@ struct mrcd_client {
 	struct event *bell_event;
 
 	struct mrcd_map rings, send_arena, landing;
+	uint32_t flow; /* the engines' name for it; never another client's */
+	/* The arenas as devices see them. NULL: not begun, or ended with its mapping. */
+	struct mrcd_region *send_region, *landing_region;
 	struct mrc_ring_shm *shm; /* in rings */
 	struct mrc_sqe *sq;       /* in rings */
 	struct mrc_cqe *cq;       /* in rings */
@@ -246,6 +250,7 @@ struct mrcd_client_side {
 	struct mrcd_client **clients; /* clients_max; NULL: free */
 	uint16_t *generations;        /* clients_max */
 	uint32_t clients_max;
+	uint32_t flow_last;    /* given to a client */
 	uint32_t client_count; /* in clients[], dead ones included */
 	uint32_t client_alive_count;
 	uint32_t incoming_count; /* channels that are INCOMING, all clients */

@@ -267,11 +267,6 @@ static void perform_message(struct mrcd_client_side *side, const struct mrc_acti
 	struct mrcd_channel *channel =
 		mrcd_client_side_channel(side, act->msg.channel_cookie, &client);
 
-	if (act->kind == MRC_ACT_COPY) {
-		/* No kind of rail holds fragments in memory of its own yet. */
-		mrcd_err("an engine asked to copy a held fragment, which no rail has");
-		return;
-	}
 	if (channel == NULL)
 		return;
 	if (act->kind == MRC_ACT_LANDING_FREE)
@@ -307,7 +302,6 @@ void mrcd_client_side_perform(struct mrcd_client_side *side, struct mrcd_peer *p
 	case MRC_ACT_DELIVER:
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
-	case MRC_ACT_COPY:
 		perform_message(side, act);
 		break;
 	default:

@@ -17,6 +17,8 @@
 /* A deadline that is past after its event was handled would be our engine's mistake: it shall not
  * become a busy loop. */
 #define MRCD_PEER_TIMER_NS_MIN (20 * MRC_US)
+/* Of a hold: the index of its rail. */
+#define MRCD_HOLD_RAIL_MASK 0xffU
 
 /* ---- memory, time, words ---- */
 
@@ -442,6 +444,43 @@ static void mrcd_peer_on_conn_reset(struct mrcd_peer *peer)
 			  peer->name, info.epoch);
 }
 
+/* The rail that holds these bytes. Its path they came by may be down since. */
+static struct mrcd_rail *mrcd_peer_hold_rail(const struct mrcd_peer *peer, uint64_t hold)
+{
+	uint32_t index = hold & MRCD_HOLD_RAIL_MASK;
+
+	MRC_ASSERT(index < peer->worker->rail_count);
+	return &peer->worker->rails[index];
+}
+
+/* addr is what mrc_conn_place() would say: of an eager message, relative to its landing ring. */
+static void mrcd_peer_copy(struct mrcd_peer *peer, const struct mrc_act_msg *act)
+{
+	const struct mrc_place place = {
+		.is_eager = act->is_eager,
+		.channel_cookie = act->channel_cookie,
+		.addr = act->addr,
+	};
+	struct mrcd_rail *rail = mrcd_peer_hold_rail(peer, act->hold);
+	uint32_t len = 0;
+	const uint8_t *data = rail->ops->hold_data(rail, act->hold, &len);
+	uint8_t *memory = mrcd_landing_memory(peer->worker, &place, act->len);
+
+	/* The engine knows the hold by the fragment that came with it. */
+	MRC_ASSERT(act->hold_offset <= len);
+	MRC_ASSERT(act->len <= len - act->hold_offset);
+	/* NULL: its client has died since, so nobody will read these bytes; the hold is freed as ever. */
+	if (memory != NULL)
+		memcpy(memory, data + act->hold_offset, act->len);
+}
+
+static void mrcd_peer_free_hold(struct mrcd_peer *peer, uint64_t hold)
+{
+	struct mrcd_rail *rail = mrcd_peer_hold_rail(peer, hold);
+
+	rail->ops->hold_free(rail, hold);
+}
+
 static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *act)
 {
 	switch (act->kind) {
@@ -466,8 +505,12 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 	case MRC_ACT_CONN_RESET:
 		mrcd_peer_on_conn_reset(peer);
 		break;
+	case MRC_ACT_COPY:
+		mrcd_peer_copy(peer, &act->msg);
+		break;
 	case MRC_ACT_HOLD_FREE:
-		break; /* tcp places payload as it reads and holds nothing back */
+		mrcd_peer_free_hold(peer, act->msg.hold);
+		break;
 	case MRC_ACT_CH_INCOMING:
 	case MRC_ACT_CH_UP:
 	case MRC_ACT_CH_DOWN:
@@ -478,7 +521,6 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 	case MRC_ACT_DELIVER:
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
-	case MRC_ACT_COPY:
 		mrcd_client_side_perform(peer->worker->clients, peer, act);
 		break;
 	}
@@ -680,7 +722,9 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 			 .path_epoch = auth->path_epoch,
 			 .conn_epoch = auth->conn_epoch,
 			 .path_id = path_id,
-			 .peer_boot_id = peer_boot_id},
+			 .peer_boot_id = peer_boot_id,
+			 .receive_share = link->receive_share,
+			 .receive_bytes = link->receive_bytes},
 	};
 	int r;
 
@@ -748,9 +792,12 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 			    .hold = hold},
 	};
 
-	/* Of a link being fenced nothing is taken in any more. */
-	if (path->link != link)
+	/* Of a link being fenced nothing is taken in any more; the engine will not hear of the hold. */
+	if (path->link != link) {
+		if (hold != 0)
+			mrcd_peer_free_hold(peer, hold);
 		return 0;
+	}
 	path->heard_ns = peer->worker->now_ns;
 	if (peer->is_pumping)
 		peer->is_pump_wanted = true;
@@ -834,6 +881,21 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 		}
 		mrcd_peer_pump(worker->peers[p]);
 	}
+}
+
+bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			const struct mrc_ev_key *key)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_KEY, .key = *key};
+	bool is_told = false;
+
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail != rail)
+			continue;
+		ev.key.index = i;
+		is_told |= mrcd_peer_handle(peer, &ev) >= 0;
+	}
+	return is_told;
 }
 
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied)

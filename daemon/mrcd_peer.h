@@ -33,6 +33,14 @@ void mrcd_peer_free(struct mrcd_peer *peer);
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
 
+/*
+ * Tell the engine the key of a client's landing memory for every path over this
+ * rail; key->index is ours to fill. Does not pump. False: it has no channel of
+ * that flow, or no such path; it was told nothing.
+ */
+bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			const struct mrc_ev_key *key);
+
 /* Give every path over this rail back (is_denied false) or take it out of service. Pumps. */
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied);
 

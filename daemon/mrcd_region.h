@@ -8,10 +8,34 @@
  * its keys. Before that, and where it failed, payload goes through the rail's
  * own buffers, and the peer is given no key (DESIGN 7.5, 7.15).
  *
+ * What the engine calls an address: an offset in the client's arena, counted
+ * from its first byte, for landing rings (ring_addr of CH_OPEN and CH_ACCEPT,
+ * which lie in the upper half) and for granted buffers (addr of LANDING) alike.
+ * The sender adds the `base` of the path's key to it and, in a landing ring,
+ * the position reduced to the ring's size:
+ *
+ *	remote_addr = base + ring_addr + position % ring_bytes + offset    eager
+ *	remote_addr = base + addr + offset                                 granted
+ *
+ * So one region is one whole landing arena, and `base` is what its device calls
+ * the arena's first byte: the mapping's address as ibv_reg_mr() takes it, or
+ * whatever was given as iova. Addresses of POST (payload_addr) count from the
+ * first byte of the send arena, which is a region of its own.
+ *
+ * A flow is one life of one client: its number is never a later client's, since
+ * an engine may know a channel, and with it the keys given for its flow, for a
+ * while after it has said that nothing can land there any more.
+ *
  * The end: mrcd_region_end() forgets the client; each rail deregisters when
  * none of its work requests names the memory any more (ops->region_remove,
  * answered by mrcd_region_on_removed()), and the last answer frees the region.
- * The pages stay pinned until then, so the client's mapping may go before.
+ * A rail that is still registering is let finish first. The pages stay pinned
+ * until then, so the client's mapping may go before: a rail does not touch
+ * `addr` itself, and a registration under way may then fail for want of it.
+ *
+ * The end of a rail: when ops->close() returns, the rail names no region any
+ * more; what it still had to answer, it has answered or never will. The worker
+ * closes all rails and then frees what regions are left (mrcd_region_free_all()).
  *
  * Units:     bytes.
  * Ownership: a region belongs to itself between new and its last rail's answer;
@@ -51,9 +75,9 @@ struct mrcd_region {
 	struct mrcd_worker *worker;
 	uint8_t *addr;
 	uint64_t len_bytes;
-	uint32_t flow;   /* the engine's name for the client */
-	bool is_landing; /* peers write there; else it is only read */
-	bool is_ending;
+	uint32_t flow;                                 /* the engine's name for the client */
+	bool is_landing;                               /* peers write there; else it is only read */
+	bool is_ending;                                /* the client has let go of it */
 	struct mrcd_region_rail rails[MRCD_RAILS_MAX]; /* by rail->index */
 };
 LIST_HEAD(mrcd_region_list, mrcd_region);
@@ -61,8 +85,10 @@ LIST_HEAD(mrcd_region_list, mrcd_region);
 /* Offer it to the rails. Their answers may come before this returns. -ENOMEM. */
 int mrcd_region_new(struct mrcd_worker *worker, void *addr, uint64_t len_bytes, bool is_landing,
 		    uint32_t flow, struct mrcd_region **region_out);
-/* The client is done with it, and the engine as well. NULL is fine. */
+/* The client is done with it, and the engine as well; its keys are told to be invalid. NULL is fine. */
 void mrcd_region_end(struct mrcd_region *region);
+/* All rails are closed: free what is left. */
+void mrcd_region_free_all(struct mrcd_worker *worker);
 
 /*
  * A channel of this client with `peer` has begun: tell the engine the keys of
@@ -72,13 +98,23 @@ void mrcd_region_tell_keys(const struct mrcd_region *region, struct mrcd_peer *p
 
 /* ---- from a kind of rail ---- */
 
-/* A device came: offer the rail all regions there are. */
+/* A device came: offer the rail all regions that it does not have, those that failed too. */
 void mrcd_region_offer_all(struct mrcd_rail *rail);
-/* The answer to region_add. error 0: rails[rail->index] has keys, base and kind_data now. */
+/*
+ * The answer to region_add, also when the device went meanwhile. error 0:
+ * rails[rail->index] has keys, base and kind_data now. Otherwise the kind has
+ * logged why. May free the region.
+ */
 void mrcd_region_on_added(struct mrcd_region *region, struct mrcd_rail *rail, int error);
-/* The answer to region_remove; may free the region. */
+/* The answer to region_remove, or after withdraw_all; wr_count is 0. May free the region. */
 void mrcd_region_on_removed(struct mrcd_region *region, struct mrcd_rail *rail);
-/* The device is going: its keys are told to be invalid; the rail deregisters by itself. */
+/*
+ * The device is going: its keys are told to be invalid. What was READY is
+ * REMOVING now, without region_remove being called: the rail deregisters by
+ * itself and answers for each with mrcd_region_on_removed(). What is ADDING or
+ * REMOVING already is answered as ever. Once all is answered the rail may come
+ * with a device again (mrcd_region_offer_all()).
+ */
 void mrcd_region_withdraw_all(struct mrcd_rail *rail);
 
 #endif

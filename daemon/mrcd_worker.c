@@ -134,6 +134,7 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 		return -ENOMEM;
 	MRC_ASSERT(conf->rail_count <= MRCD_RAILS_MAX);
 	worker->conf = conf;
+	LIST_INIT(&worker->regions);
 	worker->start_ns = mrcd_worker_now(worker);
 	while (worker->boot_id == 0)
 		mrcd_auth_random(&worker->boot_id, sizeof(worker->boot_id));
@@ -230,7 +231,8 @@ err_close_fd:
 /*
  * Peers stop first, so that nothing is pumped while the rest goes; the client
  * side may still name its channels to them. Links and handshakes point to
- * peers, so the rails close before the peers are freed.
+ * peers, so the rails close before the peers are freed. What the clients' end
+ * asked rails to deregister they need not answer: a closed one has no memory.
  */
 void mrcd_worker_free(struct mrcd_worker *worker)
 {
@@ -252,6 +254,7 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		worker->rails[i].ops->close(&worker->rails[i]);
 	if (worker->is_loop_open)
 		worker->loop_rail.ops->close(&worker->loop_rail);
+	mrcd_region_free_all(worker);
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		mrcd_peer_free(worker->peers[i]);
 	for (int i = 0; i < 2; i++)

@@ -40,6 +40,7 @@ struct mrcd_worker {
 	uint32_t peer_count;
 	struct mrcd_peer *loop_ends[2];   /* the two ends of the conn with ourselves */
 	struct mrcd_client_side *clients; /* ours */
+	struct mrcd_region_list regions;  /* clients' arenas; each belongs to itself */
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_control *control;     /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */

@@ -49,6 +49,14 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 	return mrc_conn_handle(peer->conn, ev, peer->world->now_ns);
 }
 
+/* There are no rails, so nobody has a key to tell. */
+bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			const struct mrc_ev_key *key)
+{
+	FUZZ_CHECK(false);
+	return false;
+}
+
 static void post(struct mrcd_peer *peer, const struct mrc_act_post *act)
 {
 	struct world_frame *frame;

@@ -67,6 +67,16 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 	return 0;
 }
 
+/* Noted like an event: what matters is that the engine knew the flow before. */
+bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			const struct mrc_ev_key *key)
+{
+	const struct mrc_event_in ev = {.kind = MRC_EV_KEY, .key = *key};
+
+	(void)rail;
+	return mrcd_peer_handle(peer, &ev) >= 0;
+}
+
 void mrcd_peer_pump(struct mrcd_peer *peer)
 {
 	peer->pump_count++;
