@@ -141,7 +141,8 @@ static bool header_take(struct mrcd_tcp_link *link, const uint8_t *at, struct mr
 		return fail(failure, MRC_REASON_CORRUPT, "header damaged");
 	if (hdr->conn_epoch != link->link.conn_epoch || hdr->path_epoch != link->link.path_epoch)
 		return fail(failure, MRC_REASON_PROTOCOL, "frame of another epoch");
-	if (hdr->type == MRC_WIRE_HELLO || hdr->type == MRC_WIRE_AUTH)
+	if (hdr->type == MRC_WIRE_HELLO || hdr->type == MRC_WIRE_AUTH ||
+	    hdr->type == MRC_WIRE_READY)
 		return fail(failure, MRC_REASON_PROTOCOL, "handshake frame after the handshake");
 	if (hdr->flags & MRC_WIRE_F_DIRECT)
 		return fail(failure, MRC_REASON_PROTOCOL, "direct placement on a stream");

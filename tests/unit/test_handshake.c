@@ -166,6 +166,20 @@ static void tokens_agree_while_keys_are_changed(void **state)
 	memset(f->b->keys[0].bytes, 'n', 16);
 	run_direct(f, &pair, 1000);
 	assert_memory_equal(pair.i.device_token, pair.r.device_token, MRCD_DEVICE_TOKEN_BYTES);
+
+	/* b is given another first key while it waits for the proof. */
+	f->a->key_count = 1;
+	memset(f->b->keys[0].bytes, 'k', 16);
+	pair_begin_direct(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	f->b->key_count = 2;
+	f->b->keys[1] = f->b->keys[0];
+	memset(f->b->keys[0].bytes, 'n', 16);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	assert_true(mrcd_handshake_is_done(&pair.i));
+	assert_memory_equal(pair.i.device_token, pair.r.device_token, MRCD_DEVICE_TOKEN_BYTES);
 }
 
 static void a_device_without_a_port_is_none(void **state)
