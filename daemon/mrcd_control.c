@@ -109,6 +109,7 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 	const struct mrcd_conf_rail *conf = rail->conf;
 	uint32_t paths = 0, paths_good = 0, good;
 	uint64_t speed = conf->speed_bits_per_s;
+	json_t *object;
 
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
 		paths += mrcd_peer_rail_paths(worker->peers[i], rail->index, &good);
@@ -116,17 +117,21 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 	}
 	if (speed == 0)
 		speed = mrcd_control_interface_speed(conf->interface);
-	return json_pack("{s:s s:i s:s s:s s:s s:i s:b s:b s:I s:I s:I s:I s:I s:I s:I s:i s:i}",
-			 "name", conf->name, "index", (int)rail->index, "type", rail->ops->kind,
-			 "interface", conf->interface, "address", conf->address, "port",
-			 (int)conf->port, "carrier", (int)rail->is_carrier_up, "drained",
-			 (int)rail->is_draining, "speed_bits_per_s", (json_int_t)speed,
-			 "frames_sent", (json_int_t)rail->frames_sent, "frames_received",
-			 (json_int_t)rail->frames_received, "bytes_sent",
-			 (json_int_t)rail->bytes_sent, "bytes_received",
-			 (json_int_t)rail->bytes_received, "carrier_losses",
-			 (json_int_t)rail->carrier_losses, "strangers", (json_int_t)rail->strangers,
-			 "paths", (int)paths, "paths_good", (int)paths_good);
+	object = json_pack("{s:s s:i s:s s:s s:s s:i s:b s:b s:I s:I s:I s:I s:I s:I s:I s:i s:i}",
+			   "name", conf->name, "index", (int)rail->index, "type", rail->ops->kind,
+			   "interface", conf->interface, "address", conf->address, "port",
+			   (int)conf->port, "carrier", (int)rail->is_carrier_up, "drained",
+			   (int)rail->is_draining, "speed_bits_per_s", (json_int_t)speed,
+			   "frames_sent", (json_int_t)rail->frames_sent, "frames_received",
+			   (json_int_t)rail->frames_received, "bytes_sent",
+			   (json_int_t)rail->bytes_sent, "bytes_received",
+			   (json_int_t)rail->bytes_received, "carrier_losses",
+			   (json_int_t)rail->carrier_losses, "strangers",
+			   (json_int_t)rail->strangers, "paths", (int)paths, "paths_good",
+			   (int)paths_good);
+	if (object != NULL && rail->ops->describe != NULL)
+		rail->ops->describe(rail, object);
+	return object;
 }
 
 static json_t *mrcd_control_rails(struct mrcd_worker *worker, const json_t *command)

@@ -41,6 +41,7 @@ static void mrcd_peer_set(json_t *object, const char *key, uint64_t value)
 static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 {
 	uint64_t now_ns = peer->worker->now_ns;
+	const struct mrcd_link *link = peer->paths[index].link;
 	struct mrc_path_info info;
 	char address[300];
 	uint16_t port;
@@ -77,6 +78,11 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_set(path, "bad_count", info.bad_count);
 	mrcd_peer_set(path, "state_age_ns",
 		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
+	if (link != NULL) {
+		json_object_set_new(path, "link", json_string(link->ops->kind));
+		if (link->ops->describe != NULL)
+			link->ops->describe(link, path);
+	}
 	return path;
 }
 

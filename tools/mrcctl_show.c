@@ -108,6 +108,101 @@ static void mrcctl_show_table(const struct mrcctl_column *columns, size_t column
 	mrcctl_table_free(table);
 }
 
+/* ---- what rails and paths with an RDMA device have besides ---- */
+
+/* "17", or "-" when it is not known. */
+static void mrcctl_add_number(struct mrcctl_table *table, const json_t *object, const char *key)
+{
+	uint64_t number = mrcctl_number(object, key);
+
+	if (number == 0)
+		mrcctl_table_add(table, MRCCTL_PLAIN, "-");
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%llu", (unsigned long long)number);
+}
+
+/* "ACTIVE", "RTS": the one word for all being well; any other is bad. */
+static void mrcctl_add_state(struct mrcctl_table *table, const json_t *object, const char *key,
+			     const char *well)
+{
+	const char *state = mrcctl_text(object, key);
+
+	mrcctl_table_add(table, strcasecmp(state, well) == 0 ? MRCCTL_WELL : MRCCTL_BAD, "%s",
+			 state);
+}
+
+static void mrcctl_add_verbs_rail(struct mrcctl_table *table, const json_t *rail)
+{
+	const json_t *verbs = json_object_get(rail, "verbs");
+	uint64_t entries = mrcctl_number(verbs, "receive_entries");
+	uint64_t posted = mrcctl_number(verbs, "receive_posted");
+	const char *gid = mrcctl_text(verbs, "gid");
+
+	mrcctl_add_text(table, rail, "name");
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s/%llu", mrcctl_text(verbs, "device"),
+			 (unsigned long long)mrcctl_number(verbs, "device_port"));
+	mrcctl_add_text(table, verbs, "link_layer");
+	mrcctl_add_state(table, verbs, "port_state", "active");
+	mrcctl_add_number(table, verbs, "active_mtu");
+	mrcctl_add_rate(table, verbs, "speed_bits_per_s", 1);
+	mrcctl_add_text(table, verbs, "width");
+	/* The index may be 0. */
+	if (gid[0] == '\0')
+		mrcctl_table_add(table, MRCCTL_BAD, "none");
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s [%llu]", gid,
+				 (unsigned long long)mrcctl_number(verbs, "gid_index"));
+	/* Some are always on their way to be posted again; none at all stops every path. */
+	mrcctl_table_add(table, entries > 0 && posted == 0 ? MRCCTL_BAD : MRCCTL_PLAIN, "%llu/%llu",
+			 (unsigned long long)posted, (unsigned long long)entries);
+	mrcctl_add_trouble(table, verbs, "flushes");
+	mrcctl_add_trouble(table, verbs, "errors");
+	mrcctl_add_text(table, verbs, "last_error");
+}
+
+static void mrcctl_add_verbs_path(struct mrcctl_table *table, const json_t *path)
+{
+	const json_t *verbs = json_object_get(path, "verbs");
+
+	mrcctl_add_text(table, path, "peer");
+	mrcctl_add_text(table, path, "rail");
+	mrcctl_add_text(table, path, "address");
+	mrcctl_add_number(table, verbs, "qp_number");
+	mrcctl_add_number(table, verbs, "peer_qp_number");
+	mrcctl_add_state(table, verbs, "qp_state", "rts");
+	mrcctl_add_number(table, verbs, "send_depth");
+	mrcctl_add_bytes(table, verbs, "inline_bytes");
+	mrcctl_add_trouble(table, verbs, "flushes");
+	mrcctl_add_trouble(table, verbs, "errors");
+	mrcctl_add_text(table, verbs, "last_error");
+}
+
+/* A second table of those rows that have an object "verbs"; nothing when none has. */
+static void mrcctl_show_verbs(const struct mrcctl_column *columns, size_t column_count,
+			      const json_t *rows,
+			      void (*add)(struct mrcctl_table *, const json_t *), FILE *out,
+			      bool has_colour)
+{
+	json_t *with = json_array();
+	json_t *row;
+	size_t i;
+
+	if (with == NULL)
+		abort();
+	json_array_foreach(rows, i, row)
+	{
+		if (json_is_object(json_object_get(row, "verbs")) && json_array_append(with, row))
+			abort();
+	}
+	if (json_array_size(with) > 0) {
+		fputc('\n', out);
+		mrcctl_show_table(columns, column_count, with, add, out, has_colour);
+	}
+	json_decref(with);
+}
+
+/* ---- the tables of each command ---- */
+
 static void mrcctl_add_rail(struct mrcctl_table *table, const json_t *rail)
 {
 	bool is_drained = mrcctl_flag(rail, "drained"), has_carrier = mrcctl_flag(rail, "carrier");
@@ -144,7 +239,18 @@ void mrcctl_show_rails(const json_t *result, FILE *out, bool has_colour)
 		{"STRANGERS", MRCCTL_RIGHT},
 	};
 
+	static const struct mrcctl_column verbs_columns[] = {
+		{"RAIL", MRCCTL_LEFT},       {"DEVICE", MRCCTL_LEFT},
+		{"LINK LAYER", MRCCTL_LEFT}, {"PORT", MRCCTL_LEFT},
+		{"MTU", MRCCTL_RIGHT},       {"SPEED", MRCCTL_RIGHT},
+		{"WIDTH", MRCCTL_RIGHT},     {"GID [INDEX]", MRCCTL_LEFT},
+		{"RECEIVES", MRCCTL_RIGHT},  {"FLUSHES", MRCCTL_RIGHT},
+		{"ERRORS", MRCCTL_RIGHT},    {"LAST ERROR", MRCCTL_LEFT},
+	};
+
 	mrcctl_show_table(columns, MRCCTL_COUNT(columns), result, mrcctl_add_rail, out, has_colour);
+	mrcctl_show_verbs(verbs_columns, MRCCTL_COUNT(verbs_columns), result, mrcctl_add_verbs_rail,
+			  out, has_colour);
 }
 
 static void mrcctl_add_peer(struct mrcctl_table *table, const json_t *peer)
@@ -184,6 +290,7 @@ static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 	mrcctl_add_text(table, path, "peer");
 	mrcctl_add_text(table, path, "rail");
 	mrcctl_add_text(table, path, "address");
+	mrcctl_add_text(table, path, "link");
 	mrcctl_table_add(table,
 			 !is_good      ? MRCCTL_BAD
 			 : is_degraded ? MRCCTL_WORRY
@@ -204,14 +311,23 @@ static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 void mrcctl_show_paths(const json_t *result, FILE *out, bool has_colour)
 {
 	static const struct mrcctl_column columns[] = {
-		{"PEER", MRCCTL_LEFT},      {"RAIL", MRCCTL_LEFT},        {"ADDRESS", MRCCTL_LEFT},
-		{"STATE", MRCCTL_LEFT},     {"FOR", MRCCTL_RIGHT},        {"RTT", MRCCTL_RIGHT},
-		{"RATE", MRCCTL_RIGHT},     {"IN FLIGHT", MRCCTL_RIGHT},  {"WINDOW", MRCCTL_RIGHT},
-		{"SENT", MRCCTL_RIGHT},     {"RECEIVED", MRCCTL_RIGHT},   {"MOVED", MRCCTL_RIGHT},
-		{"FAILURES", MRCCTL_RIGHT}, {"LAST REASON", MRCCTL_LEFT},
+		{"PEER", MRCCTL_LEFT},    {"RAIL", MRCCTL_LEFT},      {"ADDRESS", MRCCTL_LEFT},
+		{"LINK", MRCCTL_LEFT},    {"STATE", MRCCTL_LEFT},     {"FOR", MRCCTL_RIGHT},
+		{"RTT", MRCCTL_RIGHT},    {"RATE", MRCCTL_RIGHT},     {"IN FLIGHT", MRCCTL_RIGHT},
+		{"WINDOW", MRCCTL_RIGHT}, {"SENT", MRCCTL_RIGHT},     {"RECEIVED", MRCCTL_RIGHT},
+		{"MOVED", MRCCTL_RIGHT},  {"FAILURES", MRCCTL_RIGHT}, {"LAST REASON", MRCCTL_LEFT},
+	};
+
+	static const struct mrcctl_column verbs_columns[] = {
+		{"PEER", MRCCTL_LEFT},    {"RAIL", MRCCTL_LEFT},       {"ADDRESS", MRCCTL_LEFT},
+		{"QP", MRCCTL_RIGHT},     {"PEER'S QP", MRCCTL_RIGHT}, {"QP STATE", MRCCTL_LEFT},
+		{"DEPTH", MRCCTL_RIGHT},  {"INLINE", MRCCTL_RIGHT},    {"FLUSHES", MRCCTL_RIGHT},
+		{"ERRORS", MRCCTL_RIGHT}, {"LAST ERROR", MRCCTL_LEFT},
 	};
 
 	mrcctl_show_table(columns, MRCCTL_COUNT(columns), result, mrcctl_add_path, out, has_colour);
+	mrcctl_show_verbs(verbs_columns, MRCCTL_COUNT(verbs_columns), result, mrcctl_add_verbs_path,
+			  out, has_colour);
 }
 
 static void mrcctl_add_channel(struct mrcctl_table *table, const json_t *channel)

@@ -189,6 +189,32 @@ static void control_tells_what_others_rely_on(void **state)
 	}
 }
 
+static void rail_describe(const struct mrcd_rail *rail, json_t *object)
+{
+	json_object_set_new(object, "verbs",
+			    json_pack("{s:s}", "device", rail->index == 1 ? "rxe1" : "rxe0"));
+}
+
+static void control_lets_a_kind_of_rail_describe_its_own(void **state)
+{
+	struct stage *stage = *state;
+	struct mrcd_rail *rail = &stage->worker->rails[1];
+	const struct mrcd_rail_ops *ops = rail->ops;
+	struct mrcd_rail_ops described = *ops;
+	json_t *answer, *result;
+
+	described.describe = rail_describe;
+	rail->ops = &described;
+	answer = ask(stage, "{\"command\": \"rails\"}", false);
+	rail->ops = ops;
+	result = json_object_get(answer, "result");
+	assert_null(json_object_get(json_array_get(result, 0), "verbs"));
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(json_array_get(result, 1), "verbs"), "device")),
+			    "rxe1");
+	json_decref(answer);
+}
+
 /* ---- the socket ---- */
 
 static int dial(const struct stage *stage)
@@ -371,6 +397,7 @@ int main(void)
 		TEST(control_changes_nothing_for_those_who_may_only_look),
 		TEST(control_drains_and_gives_back),
 		TEST(control_tells_what_others_rely_on),
+		TEST(control_lets_a_kind_of_rail_describe_its_own),
 		TEST(control_answers_line_by_line),
 		TEST(control_answers_those_who_have_closed_their_half),
 		TEST(control_ends_a_connection_with_an_endless_line),

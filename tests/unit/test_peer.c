@@ -168,12 +168,18 @@ static void wire_fence(struct mrcd_link *base)
 	mrcd_link_on_fenced(base);
 }
 
+static void wire_describe(const struct mrcd_link *link, json_t *object)
+{
+	json_object_set_new(object, "wire", json_integer(link->path_index));
+}
+
 static const struct mrcd_link_ops wire_link_ops = {
 	.kind = "wire",
 	.post = wire_post,
 	.flush = wire_flush,
 	.strip = wire_strip,
 	.fence = wire_fence,
+	.describe = wire_describe,
 };
 
 static bool wire_has_carrier(struct mrcd_rail *rail)
@@ -685,7 +691,9 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_string_equal(json_string_value(json_object_get(path, "rail")), "r1");
 	assert_string_equal(json_string_value(json_object_get(path, "address")), "10.0.1.2:7471");
 	assert_true(json_is_true(json_object_get(path, "connected")));
-	assert_int_equal(json_object_size(path), 28);
+	assert_string_equal(json_string_value(json_object_get(path, "link")), "wire");
+	assert_int_equal(json_integer_value(json_object_get(path, "wire")), 1);
+	assert_int_equal(json_object_size(path), 30);
 	json_decref(paths);
 	json_decref(peer);
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The answers of the daemon as mrcctl shows them: rails and paths with and without RDMA devices. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mrcctl_show.h"
+
+#define RAIL_TCP                                                                              \
+	"{\"name\":\"r1\",\"type\":\"tcp\",\"interface\":\"eth1\",\"address\":\"10.0.1.1\","  \
+	"\"port\":7471,\"carrier\":true,\"drained\":false,\"speed_bits_per_s\":100000000000," \
+	"\"bytes_sent\":1024,\"bytes_received\":0,\"carrier_losses\":0,\"strangers\":0,"      \
+	"\"paths\":1,\"paths_good\":1}"
+/* `verbs`: the members of that object. */
+#define RAIL_VERBS(verbs)                                                                       \
+	"{\"name\":\"r0\",\"type\":\"verbs\",\"interface\":\"eth0\",\"address\":\"10.0.0.1\","  \
+	"\"port\":7471,\"carrier\":true,\"drained\":false,\"speed_bits_per_s\":200000000000,"   \
+	"\"bytes_sent\":0,\"bytes_received\":0,\"carrier_losses\":0,\"strangers\":0,\"paths\":" \
+	"1,\"paths_good\":1,\"verbs\":{" verbs "}}"
+#define PATH(rail, more)                                                                           \
+	"{\"peer\":\"b\",\"rail\":\"" rail "\",\"address\":\"10.0.0.2:7471\",\"state\":\"good\","  \
+	"\"reason\":\"none\",\"state_age_ns\":2000000000,\"rtt_ns\":31400,\"rate_bytes_per_s\":0," \
+	"\"bytes_in_flight\":0,\"window_bytes\":4096,\"bytes_sent\":0,\"bytes_received\":0,"       \
+	"\"frames_resent\":0,\"bad_count\":0" more "}"
+
+static void shows(void (*show)(const json_t *, FILE *, bool), const char *json, bool has_colour,
+		  const char *want)
+{
+	json_error_t error;
+	json_t *result = json_loads(json, 0, &error);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (result == NULL)
+		fail_msg("not JSON: %s", error.text);
+	assert_non_null(out);
+	show(result, out, has_colour);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, want);
+	free(text);
+	json_decref(result);
+}
+
+static void rails_without_devices_are_one_table(void **state)
+{
+	shows(mrcctl_show_rails, "[" RAIL_TCP "]", false,
+	      "RAIL  TYPE  INTERFACE  ADDRESS        STATE  GOOD PATHS     SPEED   SENT  RECEIVED  "
+	      "CARRIER LOST  STRANGERS\n"
+	      "r1    tcp   eth1       10.0.1.1:7471  up            1/1  100 Gb/s  1 KiB       0 B  "
+	      "           0          0\n");
+}
+
+static void rails_with_devices_have_a_second_table(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[" RAIL_VERBS("\"device\":\"mlx5_0\",\"device_port\":1,"
+			     "\"gid\":\"::ffff:10.0.0.1\",\"gid_index\":3,"
+			     "\"link_layer\":\"Ethernet\",\"active_mtu\":4096,"
+			     "\"speed_bits_per_s\":200000000000,\"width\":\"4x\","
+			     "\"port_state\":\"active\",\"receive_entries\":1024,"
+			     "\"receive_posted\":1008,\"work_requests\":5,\"completions\":5,"
+			     "\"flushes\":16,\"errors\":1,"
+			     "\"last_error\":\"transport retry counter exceeded\"") "," RAIL_TCP
+										    "]",
+	      false,
+	      "RAIL  TYPE   INTERFACE  ADDRESS        STATE  GOOD PATHS     SPEED   SENT  RECEIVED "
+	      " CARRIER LOST  STRANGERS\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s    0 B       0 B "
+	      "            0          0\n"
+	      "r1    tcp    eth1       10.0.1.1:7471  up            1/1  100 Gb/s  1 KiB       0 B "
+	      "            0          0\n"
+	      "\n"
+	      "RAIL  DEVICE    LINK LAYER  PORT     MTU     SPEED  WIDTH  GID [INDEX]           "
+	      "RECEIVES  FLUSHES  ERRORS  LAST ERROR\n"
+	      "r0    mlx5_0/1  Ethernet    active  4096  200 Gb/s     4x  ::ffff:10.0.0.1 [3]  "
+	      "1008/1024       16       1  transport retry counter exceeded\n");
+}
+
+/* The device has gone, or has no address: what is not known is no number that somebody believes. */
+static void rails_show_what_a_device_does_not_tell(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[" RAIL_VERBS("\"device\":\"rxe0\",\"device_port\":1,\"port_state\":\"down\"") "]",
+	      false,
+	      "RAIL  TYPE   INTERFACE  ADDRESS        STATE  GOOD PATHS     SPEED  SENT  RECEIVED  "
+	      "CARRIER LOST  STRANGERS\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
+	      "           0          0\n"
+	      "\n"
+	      "RAIL  DEVICE  PORT  MTU  SPEED  GID [INDEX]  RECEIVES  FLUSHES  ERRORS\n"
+	      "r0    rxe0/1  down    -      -  none              0/0        0       0\n");
+}
+
+static void a_port_or_queue_pair_in_another_state_draws_the_eye(void **state)
+{
+#define PORT(state)                                                                 \
+	"[" RAIL_VERBS("\"device\":\"rxe0\",\"device_port\":1,\"gid\":\"fe80::1\"," \
+		       "\"port_state\":\"" state "\"") "]"
+#define QP(state) "[" PATH("r0", ",\"verbs\":{\"qp_number\":17,\"qp_state\":\"" state "\"}") "]"
+	static const struct {
+		void (*show)(const json_t *, FILE *, bool);
+		const char *json;
+		bool is_well;
+	} rows[] = {
+		{mrcctl_show_rails, PORT("active"), true},
+		{mrcctl_show_rails, PORT("ACTIVE"), true},
+		{mrcctl_show_rails, PORT("down"), false},
+		{mrcctl_show_paths, QP("RTS"), true},
+		{mrcctl_show_paths, QP("err"), false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *result = json_loads(rows[i].json, 0, NULL);
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		assert_non_null(out);
+		assert_non_null(result);
+		rows[i].show(result, out, true);
+		assert_int_equal(fclose(out), 0);
+		assert_int_equal(strstr(text, "\033[31m") == NULL, rows[i].is_well);
+		free(text);
+		json_decref(result);
+	}
+}
+
+static void paths_without_a_link_have_no_column_for_it(void **state)
+{
+	shows(mrcctl_show_paths, "[" PATH("r0", "") "]", false,
+	      "PEER  RAIL  ADDRESS        STATE  FOR      RTT  RATE  IN FLIGHT  WINDOW  SENT  "
+	      "RECEIVED  MOVED  FAILURES\n"
+	      "b     r0    10.0.0.2:7471  good   2 s  31.4 us     -        0 B   4 KiB   0 B       "
+	      "0 B      0         0\n");
+}
+
+static void paths_show_their_kind_of_link_and_queue_pair(void **state)
+{
+	shows(mrcctl_show_paths,
+	      "[" PATH(
+		      "r0",
+		      ",\"link\":\"verbs\",\"verbs\":{\"qp_number\":17,"
+		      "\"peer_qp_number\":4711,\"qp_state\":\"RTS\",\"send_depth\":2048,"
+		      "\"inline_bytes\":220,\"flushes\":1,\"errors\":2,"
+		      "\"last_error\":\"remote access error\"}") "," PATH("r1",
+									  ",\"link\":"
+									  "\"tcp\"") "," PATH("r2",
+											      "") "]",
+	      false,
+	      "PEER  RAIL  ADDRESS        LINK   STATE  FOR      RTT  RATE  IN FLIGHT  WINDOW  "
+	      "SENT  RECEIVED  MOVED  FAILURES\n"
+	      "b     r0    10.0.0.2:7471  verbs  good   2 s  31.4 us     -        0 B   4 KiB   0 "
+	      "B       0 B      0         0\n"
+	      "b     r1    10.0.0.2:7471  tcp    good   2 s  31.4 us     -        0 B   4 KiB   0 "
+	      "B       0 B      0         0\n"
+	      "b     r2    10.0.0.2:7471         good   2 s  31.4 us     -        0 B   4 KiB   0 "
+	      "B       0 B      0         0\n"
+	      "\n"
+	      "PEER  RAIL  ADDRESS        QP  PEER'S QP  QP STATE  DEPTH  INLINE  FLUSHES  ERRORS  "
+	      "LAST ERROR\n"
+	      "b     r0    10.0.0.2:7471  17       4711  RTS        2048   220 B        1       2  "
+	      "remote access error\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rails_without_devices_are_one_table),
+		cmocka_unit_test(rails_with_devices_have_a_second_table),
+		cmocka_unit_test(rails_show_what_a_device_does_not_tell),
+		cmocka_unit_test(a_port_or_queue_pair_in_another_state_draws_the_eye),
+		cmocka_unit_test(paths_without_a_link_have_no_column_for_it),
+		cmocka_unit_test(paths_show_their_kind_of_link_and_queue_pair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
