@@ -31,6 +31,13 @@ done
 conf=$(sed -n 's/^ExecStart=.*--config //p' "$units/mrcd.service")
 [ -f "$root$conf" ] || fail "mrcd.service starts with $conf, which is not installed"
 
+# Confined as it is, the daemon can still open RDMA devices and lock memory for them.
+for line in LimitMEMLOCK=infinity 'DeviceAllow=char-infiniband_verbs rw' 'DeviceAllow=/dev/infiniband/rdma_cm rw'; do
+	grep -qxF "$line" "$units/mrcd.service" || fail "mrcd.service has no $line: no RDMA device would work"
+done
+! grep -qE '^PrivateDevices=(yes|true|1|on)' "$units/mrcd.service" || fail "PrivateDevices= hides /dev/infiniband"
+echo "ok: mrcd.service lets RDMA devices work"
+
 # What the units refer to and another package brings: systemd's own targets, and kill.
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/etc"
 ln -s usr/lib "$root/lib"
