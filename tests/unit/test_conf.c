@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mrcd_conf: what is right is loaded, what is wrong is explained, and nothing does harm. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -639,17 +640,36 @@ static void conf_examples_load_with_a_key(void **state)
 {
 	static const struct {
 		const char *file;
-		uint32_t rail_count, peer_count, key_count;
+		uint32_t rail_count, peer_count, key_count, verbs_count, device_count;
 	} rows[] = {
-		{"conf/examples/two-hosts-two-rails.yaml", 2, 1, 1},
-		{"conf/examples/four-tcp-rails.yaml", 4, 2, 1},
-		{"conf/examples/mixed-speeds.yaml", 2, 1, 2},
+		{"two-hosts-two-rails.yaml", 2, 1, 1, 0, 0},
+		{"four-tcp-rails.yaml", 4, 2, 1, 0, 0},
+		{"mixed-speeds.yaml", 2, 1, 2, 0, 0},
+		{"rdma-two-cables.yaml", 2, 1, 1, 2, 2},
+		{"roce-four-rails.yaml", 4, 2, 1, 4, 4},
+		{"infiniband.yaml", 2, 1, 1, 2, 2},
+		{"iwarp.yaml", 2, 1, 1, 2, 0},
+		{"mixed-verbs-tcp.yaml", 3, 2, 1, 0, 2},
 	};
 	static const char real[] = "/etc/mrcd/";
+	uint32_t file_count = 0;
+	DIR *examples = opendir(MRC_SOURCE_DIR "/conf/examples");
+
+	assert_non_null(examples);
+	for (struct dirent *entry; (entry = readdir(examples)) != NULL;)
+		file_count += strstr(entry->d_name, ".yaml") != NULL;
+	closedir(examples);
+	assert_int_equal(file_count, MRC_ARRAY_LEN(rows)); /* none is left out */
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
-		char *text = file_text(rows[i].file), *at;
+		uint32_t verbs_count = 0, device_count = 0;
+		char path[64], *text, *at;
 		struct mrcd_conf *conf;
+
+		if (rows[i].verbs_count > 0 && !MRC_VERBS)
+			continue;
+		snprintf(path, sizeof(path), "conf/examples/%s", rows[i].file);
+		text = file_text(path);
 
 		/* Relative names lead to the keys beside the configuration. */
 		while ((at = strstr(text, real)) != NULL)
@@ -658,6 +678,12 @@ static void conf_examples_load_with_a_key(void **state)
 		assert_int_equal(conf->rail_count, rows[i].rail_count);
 		assert_int_equal(conf->peer_count, rows[i].peer_count);
 		assert_int_equal(conf->peers[0].key_count, rows[i].key_count);
+		for (uint32_t rail = 0; rail < conf->rail_count; rail++) {
+			verbs_count += conf->rails[rail].type == MRCD_RAIL_VERBS;
+			device_count += conf->rails[rail].device[0] != '\0';
+		}
+		assert_int_equal(verbs_count, rows[i].verbs_count);
+		assert_int_equal(device_count, rows[i].device_count);
 		mrcd_conf_free(conf);
 		free(text);
 	}
