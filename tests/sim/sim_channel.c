@@ -191,7 +191,8 @@ void sim_pipe_open(struct sim_world *w, uint32_t index)
 		c->is_early = sim_chance(w, w->o.early_permille);
 		c->closer = (uint32_t)sim_draw(w, 2);
 		if (sim_chance(w, w->o.close_permille))
-			c->close_after = sim_draw(w, w->o.messages);
+			c->close_after =
+				sim_draw(w, w->o.close_after ? w->o.close_after : w->o.messages);
 		if (sim_chance(w, w->o.refuse_permille)) {
 			c->refused = sim_draw(w, 2) ? MRC_OUT_REFUSED : MRC_OUT_NOT_ALLOWED;
 			c->refused_code = (uint32_t)sim_draw(w, 100);

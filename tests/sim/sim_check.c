@@ -365,7 +365,7 @@ static void check_reuse(struct sim_world *w, const struct chan *c, uint32_t side
 
 /* ---- 6: bounds, and credit ---- */
 
-void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t to,
+void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t to,
 		     const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
 	struct pair_end *pe = &w->pairs[pair].ends[to];
@@ -373,6 +373,8 @@ void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t to,
 	struct chan_end *ce;
 
 	w->counts.wants += hdr->type == MRC_WIRE_WANT;
+	if (hdr->type == MRC_WIRE_KEYS)
+		sim_key_heard(w, pair, path, to, hdr);
 	if (hdr->type >= MRC_WIRE_OPEN && hdr->type <= MRC_WIRE_VOID) {
 		if (pe->ctl_epoch != hdr->conn_epoch) {
 			pe->ctl_epoch = hdr->conn_epoch;
@@ -420,27 +422,6 @@ static void check_open(struct sim_world *w, uint32_t pair, const struct mrc_act_
 		w->chans[index]->wire_boots[side] = w->hosts[w->pairs[pair].hosts[side]].boot;
 }
 
-/* A direct write goes where the receiver's device put the receiving client's memory, and with its key. */
-static void check_key(struct sim_world *w, const struct chan *c, uint32_t to,
-		      const struct mrc_act_post *post)
-{
-	const struct chan_end *ce = &c->ends[to];
-	const struct mrc_wire_hdr *hdr = &post->hdr;
-	uint64_t addr = hdr->flags & MRC_WIRE_F_EAGER
-				? sim_ring_addr(c) + hdr->addr % ce->ring_bytes
-				: hdr->addr;
-
-	if (!ce->client)
-		return; /* it was freed with its daemon */
-	if (!(ce->client->keys_given >> post->index & 1) ||
-	    post->rkey != sim_rkey(ce->client, post->index) ||
-	    post->remote_addr != sim_key_base(ce->client, post->index) + addr + hdr->offset)
-		sim_fail(w, "key",
-			 "channel %u message %llu: written at %llx with key %x on path %u",
-			 c->index, (unsigned long long)hdr->msg,
-			 (unsigned long long)post->remote_addr, post->rkey, post->index);
-}
-
 static void check_frag(struct sim_world *w, uint32_t pair, uint32_t side,
 		       const struct mrc_act_post *post)
 {
@@ -468,7 +449,7 @@ static void check_frag(struct sim_world *w, uint32_t pair, uint32_t side,
 			 number, (unsigned long long)hdr->addr + hdr->msg_len,
 			 (unsigned long long)to->ring_limit_heard);
 	if (hdr->flags & MRC_WIRE_F_DIRECT)
-		check_key(w, c, 1 - side, post);
+		sim_check_key(w, c, 1 - side, post);
 	if (hdr->body_len)
 		check_writers(w, pair, side, c, m, post);
 }
@@ -495,6 +476,9 @@ void sim_check_post(struct sim_world *w, uint32_t pair, uint32_t side,
 	if (post->hdr.body_len > MRC_MAX(w->o.frag_bytes, MRC_WIRE_CTL_BYTES_MAX))
 		sim_fail(w, "bounds", "host %s: a frame of %u bytes", host_name(w, pair, side),
 			 post->hdr.body_len);
+	if (sim_port(w, w->pairs[pair].hosts[side], post->index)->is_denied)
+		sim_fail(w, "path", "host %s posts on path %u, which is drained",
+			 host_name(w, pair, side), post->index);
 	if (end->entry_bytes && !(post->hdr.flags & MRC_WIRE_F_DIRECT) &&
 	    post->hdr.body_len > end->entry_bytes)
 		sim_fail(w, "credit",

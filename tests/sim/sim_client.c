@@ -49,38 +49,6 @@ uint64_t sim_ring_addr(const struct chan *c)
 	return (1ULL << 40) + ((uint64_t)c->index << 24);
 }
 
-uint32_t sim_rkey(const struct client *client, uint32_t rail)
-{
-	return client->serial * MRC_PATHS_MAX + rail + 1;
-}
-
-uint64_t sim_key_base(const struct client *client, uint32_t rail)
-{
-	return ((uint64_t)client->serial << 45) + ((uint64_t)rail << 12);
-}
-
-/* The device of this rail knows the landing memory of the end's client now. */
-void sim_client_key(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t rail)
-{
-	struct chan *c = w->chans[chan];
-	struct chan_end *ce = &c->ends[side];
-	struct mrc_event_in ev = {.kind = MRC_EV_KEY};
-	int r;
-
-	if (!ce->client || ce->is_gone || ce->is_freed)
-		return;
-	ev.key = (struct mrc_ev_key){.flow = ce->client->serial,
-				     .index = (uint8_t)rail,
-				     .is_valid = true,
-				     .rkey = sim_rkey(ce->client, rail),
-				     .base = sim_key_base(ce->client, rail)};
-	ce->client->keys_given |= 1U << rail;
-	r = sim_tell(w, c->pair, side, &ev);
-	if (r && r != -ENOENT)
-		sim_fail(w, "client", "KEY answered %d", r);
-	sim_pump(w, c->pair, side);
-}
-
 /* First fit over the grants. */
 static bool landing_take(struct client *client, uint64_t len, uint64_t *addr_out)
 {

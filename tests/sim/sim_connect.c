@@ -118,6 +118,8 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 		.serial = at->serial,
 		.share = at->shares[1 - side],
 		.entry_bytes = at->entry_bytes[1 - side],
+		.keys = end->keys,
+		.key_cap = end->key_cap,
 		/* What an old queue pair sent may still land until the other end has fenced it. */
 		.out = {.air_head = old.air_head,
 			.air_tail = old.air_tail,
@@ -202,11 +204,10 @@ void sim_path_cut(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t si
 	end->is_up = false;
 	/*
 	 * Nothing can land here any more: what the other end has in the air is
-	 * refused. A queue pair finds that out when it has tried long enough.
+	 * refused.
 	 */
-	if (in->air_head && p->is_verbs && p->ends[1 - side].serial == end->serial)
-		sim_timer_add(w, w->now_ns + 200 * MRC_MS + sim_draw(w, 4 * MRC_S), T_BROKEN, pair,
-			      path, 1 - side, end->serial);
+	if (p->is_verbs && p->ends[1 - side].serial == end->serial)
+		sim_path_gone_later(w, pair, path, 1 - side, end->serial);
 	sim_wire_refuse(w, in, end->serial);
 }
 
@@ -245,6 +246,33 @@ void sim_path_fenced(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t
 	if (!p->is_verbs && !sim_is_blocked(w, pair, path, side) &&
 	    p->ends[1 - side].serial == serial)
 		sim_path_down(w, pair, path, 1 - side, MRC_REASON_CLOSED);
+}
+
+/*
+ * A stream says so when the rail works, and so does the connection beside a
+ * queue pair. The queue pair itself only finds out when it has tried in vain.
+ */
+void sim_path_gone_later(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t told,
+			 uint64_t serial)
+{
+	const struct path *p = &w->pairs[pair].paths[path];
+
+	if (!p->is_verbs || w->o.beside)
+		sim_timer_add(w, w->now_ns + 2 * w->o.delay_ns, T_BROKEN, pair, path, told, serial);
+	else if (p->ends[told].out.air_head)
+		sim_wire_stuck(w, pair, path, told);
+}
+
+void sim_path_error(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
+		    uint64_t serial)
+{
+	struct end *end = &w->pairs[pair].paths[path].ends[side];
+
+	if (end->serial != serial || !end->is_up)
+		return;
+	w->counts.qp_errors++;
+	sim_port(w, w->pairs[pair].hosts[side], path)->trouble_until_ns = w->now_ns + 3 * MRC_S;
+	sim_path_down(w, pair, path, side, MRC_REASON_ERROR);
 }
 
 /* This end learns that the other is not there any more. */

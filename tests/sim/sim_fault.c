@@ -46,6 +46,7 @@ static void port_set(struct sim_world *w, uint32_t host, uint32_t rail)
 		case SIM_CARRIER_BOTH:
 		case SIM_CARRIER_ONE:
 			p.is_carrier = false;
+			p.is_off = p.is_off || (f->spec.is_off && f->spec.host == host);
 			break;
 		case SIM_FLAP:
 			p.is_carrier = p.is_carrier && !f->is_off;
@@ -77,6 +78,9 @@ static void port_set(struct sim_world *w, uint32_t host, uint32_t rail)
 		case SIM_CORRUPT_HDR:
 			p.corrupt_hdr_permille = amount;
 			break;
+		case SIM_CORRUPT_CTL:
+			p.corrupt_ctl_permille = amount;
+			break;
 		default:
 			break;
 		}
@@ -88,8 +92,12 @@ static void port_set(struct sim_world *w, uint32_t host, uint32_t rail)
 	port->is_full = p.is_full;
 	port->corrupt_body_permille = p.corrupt_body_permille;
 	port->corrupt_hdr_permille = p.corrupt_hdr_permille;
+	port->corrupt_ctl_permille = p.corrupt_ctl_permille;
 	port->trouble_until_ns = w->now_ns + TROUBLE_NS;
 	carrier_set(w, host, rail, p.is_carrier);
+	if (p.is_off && !port->is_off)
+		sim_port_off(w, host, rail);
+	port->is_off = p.is_off;
 	if (!was_full || port->is_full)
 		return;
 	for (uint32_t i = 0; i < w->pair_count; i++) {
@@ -185,6 +193,7 @@ static uint64_t amount_draw(struct sim_world *w, enum sim_fault kind)
 	case SIM_CORRUPT_BODY:
 		return 1 + sim_draw(w, 300);
 	case SIM_CORRUPT_HDR:
+	case SIM_CORRUPT_CTL:
 		return 1 + sim_draw(w, 20);
 	case SIM_FLAP:
 		return 2 + sim_draw(w, 6);
@@ -237,6 +246,15 @@ uint32_t sim_fault_begin(struct sim_world *w, const struct sim_fault_spec *spec)
 	case SIM_CLIENT_STALL:
 		sim_client_stall(w, spec->host, spec->client, true);
 		return f->handle;
+	case SIM_DRAIN:
+		port_set(w, spec->host, spec->rail);
+		if (!sim_port(w, spec->host, spec->rail)->denials++)
+			sim_deny(w, spec->host, spec->rail, true);
+		return f->handle;
+	case SIM_KEY:
+		port_set(w, spec->host, spec->rail);
+		sim_key_withdraw(w, spec->host, spec->rail, true);
+		return f->handle;
 	default:
 		port_set(w, spec->host, spec->rail);
 		if (spec->kind == SIM_CARRIER_BOTH || spec->kind == SIM_FLAP)
@@ -278,6 +296,15 @@ void sim_fault_end(struct sim_world *w, uint32_t handle)
 		}
 		sim_client_stall(w, spec.host, spec.client, false);
 		break;
+	case SIM_DRAIN:
+		port_set(w, spec.host, spec.rail);
+		if (!--sim_port(w, spec.host, spec.rail)->denials)
+			sim_deny(w, spec.host, spec.rail, false);
+		break;
+	case SIM_KEY:
+		port_set(w, spec.host, spec.rail);
+		sim_key_withdraw(w, spec.host, spec.rail, false);
+		break;
 	default:
 		port_set(w, spec.host, spec.rail);
 		if (spec.kind == SIM_CARRIER_BOTH || spec.kind == SIM_FLAP)
@@ -292,6 +319,9 @@ void sim_deny(struct sim_world *w, uint32_t host, uint32_t rail, bool is_denied)
 {
 	struct mrc_event_in ev = {.kind = is_denied ? MRC_EV_DENY : MRC_EV_ALLOW,
 				  .path = {.index = (uint8_t)rail}};
+	struct port *port = sim_port(w, host, rail);
+
+	port->is_denied = port->is_denied && is_denied;
 
 	for (uint32_t i = 0; i < w->pair_count; i++) {
 		for (uint32_t side = 0; side < 2; side++) {
@@ -300,6 +330,15 @@ void sim_deny(struct sim_world *w, uint32_t host, uint32_t rail, bool is_denied)
 			sim_tell(w, i, side, &ev);
 			sim_pump(w, i, side);
 		}
+	}
+	port->is_denied = is_denied; /* all its engines have heard it */
+}
+
+void sim_denials_tell(struct sim_world *w, uint32_t host)
+{
+	for (uint32_t r = 0; r < w->o.rails; r++) {
+		if (sim_port(w, host, r)->is_denied)
+			sim_deny(w, host, r, true);
 	}
 }
 
@@ -324,6 +363,7 @@ void sim_fault_draw(struct sim_world *w)
 	spec.client = (uint32_t)sim_draw(w, w->o.clients);
 	spec.is_inward = sim_draw(w, 2);
 	spec.is_both = sim_draw(w, 3) == 0;
+	spec.is_off = sim_draw(w, 2);
 	/* Mostly short; a third as long as they get. */
 	span_ns = sim_draw(w, sim_draw(w, 3) ? w->o.fault_span_ns / 8 : w->o.fault_span_ns) + 1;
 	if (spec.kind == SIM_PAUSE && sim_draw(w, 16) == 0)

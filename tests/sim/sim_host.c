@@ -387,6 +387,7 @@ void sim_host_start(struct sim_world *w, uint32_t host)
 			engine_new(w, i, side);
 		}
 	}
+	sim_denials_tell(w, host);
 	for (uint32_t i = 0; i < w->pipe_count; i++) {
 		if (w->pipes[i]->host[0] == host)
 			sim_pipe_kick(w, w->pipes[i]);
@@ -418,11 +419,8 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 			if (!p->ends[side].is_up)
 				continue;
 			sim_path_cut(w, i, r, side);
-			sim_timer_add(w,
-				      w->now_ns + (p->is_verbs
-							   ? 200 * MRC_MS + sim_draw(w, 4 * MRC_S)
-							   : 2 * w->o.delay_ns),
-				      T_BROKEN, i, r, 1 - side, p->ends[side].serial);
+			if (!p->is_verbs)
+				sim_path_gone_later(w, i, r, 1 - side, p->ends[side].serial);
 		}
 		for (uint32_t k = 0; k < pair->chan_count; k++)
 			sim_channel_gone(w, w->chans[pair->chans[k]], side);
@@ -446,6 +444,7 @@ void sim_pair_free(struct sim_world *w, struct pair *pair)
 		for (uint32_t r = 0; r < w->o.rails; r++) {
 			sim_queue_drop(w, &pair->paths[r].ends[side].out, false);
 			sim_queue_drop(w, &pair->paths[r].ends[side].out, true);
+			free(pair->paths[r].ends[side].keys);
 		}
 	}
 	free(pair->paths);

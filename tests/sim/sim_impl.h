@@ -11,6 +11,7 @@
  *	sim_host.c     engines and the pump: events in, actions out; daemons that restart
  *	sim_client.c   client processes, their landing memory, what they do with a message
  *	sim_channel.c  channels: opened, used and ended by clients
+ *	sim_key.c      keys of landing memory, given and withdrawn
  *	sim_check.c    the checkers, one section per invariant
  *
  * Of a pair of hosts, `side` 0 is the initiator and 1 the responder.
@@ -31,6 +32,8 @@ enum timer_kind {
 	T_ARRIVE,
 	T_SENT,
 	T_BROKEN,
+	T_ERROR,
+	T_TRIED,
 	T_ENGINE,
 	T_FENCED,
 	T_HELLO,
@@ -155,8 +158,11 @@ struct grant {
 
 struct client {
 	uint32_t host, index;
-	uint32_t serial;     /* no two processes have the same; the engine's flow */
-	uint32_t keys_given; /* bit n: the device of rail n knows its landing memory */
+	uint32_t serial; /* no two processes have the same; the engine's flow */
+	struct {
+		uint32_t generation;
+		bool is_wanted, is_valid; /* the rail's device is to know, or knows, its memory */
+	} keys[MRC_PATHS_MAX];
 	bool is_dead, is_stalled;
 	enum sim_manner manner;
 	uint32_t refs; /* channel ends that use its memory, and its host */
@@ -175,6 +181,7 @@ struct frame {
 	uint32_t path, side;                    /* side: that sent it */
 	uint64_t start, end; /* FRAG: landing bytes, ring positions or arena offsets */
 	uint64_t payload_addr;
+	uint32_t rkey;
 	uint8_t *payload; /* as it left */
 	bool is_nop, is_zeroed, is_reading;
 	bool is_loose; /* its queue pair is dead, and it is beyond what holds others up */
@@ -193,16 +200,27 @@ struct wire {                                  /* one direction of one path */
 	bool is_busy;                          /* a T_FRAME_OUT is armed */
 	bool is_dead;                          /* its sender gave up: nothing more leaves */
 	bool is_sent_armed;
-	bool was_blocked; /* what is in the air is read again when it gets through */
-	uint64_t done;    /* frames the rail no longer reads */
+	bool was_blocked;  /* what is in the air is read again when it gets through */
+	bool is_refused;   /* a write had no right: the other end takes nothing more */
+	bool is_failing;   /* a T_ERROR is armed */
+	uint64_t stuck_ns; /* since when nothing gets through or is answered; 0: it does */
+	uint64_t posted;
+	uint64_t done; /* frames the rail no longer reads */
+};
+
+struct key_heard {
+	uint32_t rkey;
+	bool is_valid;
 };
 
 struct end { /* one host's end of one path */
 	bool is_up;
 	uint32_t epoch;
-	uint64_t serial;      /* of the transport, the same at both ends */
-	uint32_t share;       /* of the other end's receive entries; 0: no bound */
-	uint32_t entry_bytes; /* of body that each takes; 0: no bound */
+	uint64_t serial;        /* of the transport, the same at both ends */
+	uint32_t share;         /* of the other end's receive entries; 0: no bound */
+	uint32_t entry_bytes;   /* of body that each takes; 0: no bound */
+	struct key_heard *keys; /* of the other host's clients, on this transport */
+	uint32_t key_count, key_cap;
 	struct wire out;
 };
 
@@ -226,8 +244,12 @@ struct path {
 struct port {
 	bool is_carrier, is_carrier_told;
 	bool is_out_silent, is_in_silent, is_full;
+	bool is_off;          /* the interface is set down: its queue pairs fail at once */
+	bool is_denied;       /* by the operator */
+	uint32_t denials;     /* faults that drain it */
+	uint32_t withdrawals; /* faults that took its device from the clients' memory */
 	uint64_t slow, delay_factor;
-	uint64_t corrupt_body_permille, corrupt_hdr_permille;
+	uint64_t corrupt_body_permille, corrupt_hdr_permille, corrupt_ctl_permille;
 	uint64_t free_at_ns;       /* the wire has sent all before */
 	uint64_t queued_until_ns;  /* frames have lately waited long for it */
 	uint64_t trouble_until_ns; /* a fault holds or held lately: it may be suspected */
@@ -355,6 +377,8 @@ static inline bool sim_is_running(const struct sim_world *w, uint32_t host)
 /* ---- sim_fault.c ---- */
 
 void sim_fault_draw(struct sim_world *w);
+/* The operator's word is kept where the daemon's state is not: a new one hears it at once. */
+void sim_denials_tell(struct sim_world *w, uint32_t host);
 void sim_flap_turn(struct sim_world *w, uint32_t handle, uint64_t period_ns);
 void sim_carrier_tell(struct sim_world *w, uint32_t host, uint32_t rail);
 
@@ -367,6 +391,11 @@ bool sim_is_blocked(const struct sim_world *w, uint32_t pair, uint32_t path, uin
 void sim_wire_kick(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
 void sim_wire_strip(struct sim_world *w, struct wire *wire);
 void sim_wire_kill(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
+/* Nothing got through just now, or no answer to it: when that lasts, the queue pair breaks. */
+void sim_wire_stuck(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
+void sim_tried(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side, uint64_t since_ns);
+/* What has left or is being sent by a port whose interface is set down fails. */
+void sim_port_off(struct sim_world *w, uint32_t host, uint32_t rail);
 void sim_wire_refuse(struct sim_world *w, struct wire *wire, uint64_t serial);
 void sim_frame_out(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
 		   uint64_t serial);
@@ -386,6 +415,12 @@ void sim_path_fenced(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t
 		     uint64_t serial);
 void sim_path_broken(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
 		     uint64_t serial);
+/* This end's queue pair fails by itself. */
+void sim_path_error(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
+		    uint64_t serial);
+/* The other end will find out that this one is gone, by what the rail has for that. */
+void sim_path_gone_later(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t told,
+			 uint64_t serial);
 /* Nothing of this end's transport is left, and nobody is told. */
 void sim_path_cut(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side);
 
@@ -421,10 +456,6 @@ void sim_client_gap(struct sim_world *w, struct chan *c, uint32_t side, uint64_t
 void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64_t number);
 /* Its landing memory as its engine knows it: the arena from 0, then the rings of its channels. */
 uint64_t sim_ring_addr(const struct chan *c);
-/* And as the device of a rail knows it. */
-uint32_t sim_rkey(const struct client *client, uint32_t rail);
-uint64_t sim_key_base(const struct client *client, uint32_t rail);
-void sim_client_key(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t rail);
 /* Where the message's bytes lie at its receiver. */
 uint8_t *sim_landing(struct chan_end *ce, bool is_ring, uint64_t offset);
 
@@ -457,11 +488,22 @@ void sim_channel_abort(struct sim_world *w, struct chan *c, uint32_t side);
 void sim_channel_gone(struct sim_world *w, struct chan *c, uint32_t side);
 void sim_end_free(struct chan_end *ce);
 
+/* ---- sim_key.c ---- */
+
+void sim_key_given(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t rail);
+void sim_key_withdraw(struct sim_world *w, uint32_t host, uint32_t rail, bool is_withdrawn);
+/* Does the device take this key now? */
+bool sim_key_is_valid(const struct client *client, uint32_t rail, uint32_t rkey);
+void sim_key_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t to,
+		   const struct mrc_wire_hdr *hdr);
+void sim_check_key(struct sim_world *w, const struct chan *c, uint32_t to,
+		   const struct mrc_act_post *post);
+
 /* ---- sim_check.c ---- */
 
 void sim_check_post(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_post *post);
-void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t to,
+void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t to,
 		     const struct mrc_wire_hdr *hdr, const uint8_t *body);
 /* Bytes are about to be written to landing memory. `by` is the frame that does, NULL: a copy. */
 bool sim_check_write(struct sim_world *w, struct chan *c, uint32_t side, bool is_ring,

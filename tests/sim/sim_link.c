@@ -8,7 +8,11 @@
 #define LATE_NS MRC_MS /* what a dead queue pair sent arrives up to so late */
 #define QUEUED_NS \
 	(50 * MRC_MS) /* so long after a queue its delay may still be held against a path */
-#define RETRY_NS (200 * MRC_US) /* a transport tries again what does not get through */
+#define RETRY_NS       (200 * MRC_US) /* a transport tries again what does not get through */
+#define TRY_NS_MIN     7700000U       /* between two tries of a queue pair, by the kernel's ticks */
+#define RETRY_FOR_EVER 7
+#define OFF_NS_MIN     (3 * MRC_MS) /* an interface that is set down fails its queue pairs */
+#define OFF_NS_MAX     (30 * MRC_MS)
 
 /* ---- frames ---- */
 
@@ -57,6 +61,65 @@ void sim_queue_drop(struct sim_world *w, struct wire *wire, bool is_air)
 		wire->queue_tail = NULL;
 }
 
+/* ---- what queue pairs do by themselves, as measured on soft-RoCE: README.md ---- */
+
+/* So long it tries, (retries + 1) times its timer. */
+static uint64_t tries_ns(struct sim_world *w)
+{
+	uint64_t try_ns = MRC_MAX(4096ULL << w->o.qp_timeout, TRY_NS_MIN);
+
+	return (w->o.qp_retry + 1) * try_ns / 100 * (90 + sim_draw(w, 14));
+}
+
+void sim_wire_stuck(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
+{
+	struct end *end = &w->pairs[pair].paths[path].ends[side];
+
+	if (!w->pairs[pair].paths[path].is_verbs || !end->is_up || end->out.is_dead ||
+	    end->out.stuck_ns || w->o.qp_retry >= RETRY_FOR_EVER)
+		return;
+	end->out.stuck_ns = w->now_ns;
+	sim_timer_add(w, w->now_ns + tries_ns(w), T_TRIED, pair, path, side, w->now_ns);
+}
+
+void sim_tried(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side, uint64_t since_ns)
+{
+	const struct end *end = &w->pairs[pair].paths[path].ends[side];
+
+	/* Its peer's end stays up and knows nothing. */
+	if (end->out.stuck_ns == since_ns)
+		sim_path_error(w, pair, path, side, end->serial);
+}
+
+static void wire_fails(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side,
+		       uint64_t after_ns)
+{
+	struct end *end = &w->pairs[pair].paths[path].ends[side];
+
+	if (end->out.is_failing || !end->is_up)
+		return;
+	end->out.is_failing = true;
+	sim_timer_add(w, w->now_ns + after_ns, T_ERROR, pair, path, side, end->serial);
+}
+
+static uint64_t off_ns(struct sim_world *w)
+{
+	return OFF_NS_MIN + sim_draw(w, OFF_NS_MAX - OFF_NS_MIN);
+}
+
+void sim_port_off(struct sim_world *w, uint32_t host, uint32_t rail)
+{
+	for (uint32_t i = 0; i < w->pair_count; i++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct path *p = &w->pairs[i].paths[rail];
+
+			if (w->pairs[i].hosts[side] == host && p->is_verbs &&
+			    p->ends[side].out.frame_count)
+				wire_fails(w, i, rail, side, off_ns(w));
+		}
+	}
+}
+
 /* Its sender gives up: nothing more leaves or is read; what is on the way may still land. */
 void sim_wire_kill(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
 {
@@ -64,6 +127,15 @@ void sim_wire_kill(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t s
 	bool is_late = w->pairs[pair].paths[path].is_verbs && !wire->is_dead && sim_draw(w, 2);
 	uint64_t late_ns = is_late ? sim_draw(w, LATE_NS) : 0;
 
+	/* All work requests complete now, flushed: that says nothing of the peer. */
+	if (w->pairs[pair].paths[path].is_verbs && wire->done < wire->posted) {
+		wire->done = wire->posted;
+		if (!wire->is_sent_armed) {
+			wire->is_sent_armed = true;
+			sim_timer_add(w, w->now_ns, T_SENT, pair, path, side,
+				      w->pairs[pair].paths[path].ends[side].serial);
+		}
+	}
 	wire->is_dead = true;
 	sim_queue_drop(w, wire, false);
 	for (struct frame *f = wire->air_head; f; f = f->next) {
@@ -116,6 +188,7 @@ void sim_post(struct sim_world *w, uint32_t pair, uint32_t side, const struct mr
 		.path = post->index,
 		.side = side,
 		.payload_addr = post->payload_addr,
+		.rkey = post->rkey,
 		.post_ns = w->now_ns,
 		.serial = end->serial,
 		.path_epoch = post->path_epoch,
@@ -146,6 +219,10 @@ void sim_post(struct sim_world *w, uint32_t pair, uint32_t side, const struct mr
 		end->out.queue_head = f;
 	end->out.queue_tail = f;
 	end->out.frame_count++;
+	end->out.posted++;
+	if (w->pairs[pair].paths[post->index].is_verbs &&
+	    sim_port(w, w->pairs[pair].hosts[side], post->index)->is_off)
+		wire_fails(w, pair, post->index, side, off_ns(w));
 	sim_wire_kick(w, pair, post->index, side);
 }
 
@@ -263,11 +340,14 @@ void sim_sent(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side, 
 
 	if (end->serial != serial || !end->is_up)
 		return;
-	if (w->pairs[pair].paths[path].is_verbs && sim_is_blocked(w, pair, path, 1 - side)) {
+	if (w->pairs[pair].paths[path].is_verbs && !end->out.is_dead &&
+	    sim_is_blocked(w, pair, path, 1 - side)) {
+		sim_wire_stuck(w, pair, path, side);
 		sim_timer_add(w, w->now_ns + RETRY_NS, T_SENT, pair, path, side, serial);
 		return;
 	}
 	end->out.is_sent_armed = false;
+	end->out.stuck_ns = 0;
 	ev.path.path_epoch = end->epoch;
 	ev.path.count = end->out.done;
 	sim_tell(w, pair, side, &ev);
@@ -388,6 +468,38 @@ static bool header_travels(struct sim_world *w, struct frame *f, uint64_t corrup
 	return r == 0;
 }
 
+/*
+ * A write with a key that the device does not know any more lands nowhere: the
+ * sender's queue pair breaks with the answer, and takes what is behind it along.
+ */
+static bool is_let_in(struct sim_world *w, uint32_t pair, uint32_t path, const struct frame *f)
+{
+	struct end *sender = &w->pairs[pair].paths[path].ends[f->side];
+	uint32_t host = w->pairs[pair].hosts[1 - f->side];
+	struct wire *wire = &sender->out;
+	const struct client *client;
+
+	if (sender->serial == f->serial && wire->is_refused)
+		return false;
+	if (f->hdr.type != MRC_WIRE_FRAG || !(f->hdr.flags & MRC_WIRE_F_DIRECT))
+		return true;
+	client = f->chan->ends[1 - f->side].client;
+	if (!client || sim_key_is_valid(client, path, f->rkey))
+		return true;
+	w->counts.key_errors++;
+	sim_trace(w, "host %s path %u: a write with key %x is refused", w->hosts[host].name, path,
+		  f->rkey);
+	sim_port(w, host, path)->trouble_until_ns = w->now_ns + 3 * MRC_S;
+	if (sender->serial == f->serial) {
+		wire->is_refused = true;
+		wire_fails(w, pair, path, f->side, w->o.delay_ns);
+	}
+	/* By the book this end breaks as well; on soft-RoCE it does not. */
+	if (sim_draw(w, 2))
+		wire_fails(w, pair, path, 1 - f->side, 0);
+	return false;
+}
+
 static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from)
 {
 	struct pair *pr = &w->pairs[pair];
@@ -417,10 +529,15 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 	if (!end->is_up || end->serial != serial || !pr->ends[side].conn) {
 		/* Nobody is there. A stream's sender learns it soon, a queue pair's when it has tried enough. */
 		frame_free(f);
-		sim_timer_add(w,
-			      w->now_ns + (is_verbs ? 200 * MRC_MS + sim_draw(w, 4 * MRC_S)
-						    : w->o.delay_ns),
-			      T_BROKEN, pair, path, from, serial);
+		if (!is_verbs)
+			sim_timer_add(w, w->now_ns + w->o.delay_ns, T_BROKEN, pair, path, from,
+				      serial);
+		else if (sender->serial == serial)
+			sim_wire_stuck(w, pair, path, from);
+		return;
+	}
+	if (is_verbs && !is_let_in(w, pair, path, f)) {
+		frame_free(f);
 		return;
 	}
 	if (is_verbs && sender->serial == serial) {
@@ -447,10 +564,17 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 		.hdr = &hdr,
 		.body = f->body,
 	};
-	if (hdr.type == MRC_WIRE_FRAG)
+	if (hdr.type == MRC_WIRE_FRAG) {
 		land(w, pair, path, side, f, &hdr, &ev.arrived);
-	else
-		sim_check_heard(w, pair, side, &hdr, f->body);
+	} else if (hdr.body_len &&
+		   sim_chance(w, MRC_MAX(out->corrupt_ctl_permille, in->corrupt_ctl_permille))) {
+		/* Its checksum is wrong, and it is the path's fault: no client can write there. */
+		frame_free(f);
+		sim_path_down(w, pair, path, side, MRC_REASON_CORRUPT);
+		return;
+	} else {
+		sim_check_heard(w, pair, path, side, &hdr, f->body);
+	}
 	frame_unlink(f); /* it has landed */
 	r = sim_tell(w, pair, side, &ev);
 	if (w->is_traced)
@@ -483,6 +607,8 @@ void sim_arrive(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from
 		if (is_early ||
 		    (!wire->air_head->is_loose && sim_is_blocked(w, pair, path, from))) {
 			wire->was_blocked = true;
+			if (!is_early && wire->air_head->serial == p->ends[from].serial)
+				sim_wire_stuck(w, pair, path, from);
 			sim_timer_add(w, w->now_ns + (is_early ? MRC_US : RETRY_NS), T_ARRIVE, pair,
 				      path, from, 0);
 			return;

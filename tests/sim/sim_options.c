@@ -59,6 +59,9 @@ void sim_options_default(struct sim_options *options_out)
 		.frag_bytes = 4096,
 		.eager_bytes = 1024,
 		.share = 64,
+		.qp_timeout = 14,
+		.qp_retry = 6,
+		.beside = 1,
 		.fence_ns = 500 * MRC_US,
 		.records = 256,
 		.holds = 64,
@@ -144,7 +147,34 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 		o.fault_gap_ns = (500 * MRC_US) << DRAW(3);
 		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
 	}
+	if (DRAW(6) == 0) {
+		/* Many words: short lives of channels, and answers that are lost with their paths. */
+		o.messages = 40 + DRAW(40);
+		o.close_permille = 700;
+		o.close_after = 1 + DRAW(8);
+		o.cancel_permille = DRAW(2) ? 300 : 0;
+		o.early_permille = DRAW(1001);
+		o.think_ns = 1000ULL << DRAW(8);
+		o.pipes = 2 * o.hosts + DRAW(2 * o.hosts);
+		o.channels_max = 2 * o.pipes + 4;
+		o.faults = 20 + DRAW(40);
+		o.fault_kinds |= 1ULL << SIM_AMBIGUOUS | 1ULL << SIM_RESET;
+		o.fault_gap_ns = (500 * MRC_US) << DRAW(3);
+		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
+	}
 	o.direct_bytes = DRAW(3) ? 0 : 64ULL << DRAW(6);
+	switch (DRAW(4)) {
+	case 0: /* its own timers are as quick as ours */
+		o.qp_timeout = 8;
+		o.qp_retry = 2;
+		break;
+	case 1:
+		o.qp_retry = 7;
+		break;
+	default:
+		break;
+	}
+	o.beside = DRAW(4) != 0;
 #undef DRAW
 	*options_out = o;
 }

@@ -29,6 +29,9 @@
 	X(AMBIGUOUS, "ambiguous", "frames arrive but answers do not, then the transports break")   \
 	X(CORRUPT_BODY, "corrupt-body", "payload through one port is damaged now and then")        \
 	X(CORRUPT_HDR, "corrupt-header", "headers through one port are damaged now and then")      \
+	X(CORRUPT_CTL, "corrupt-control", "so are bodies of control frames")                       \
+	X(DRAIN, "drain", "the operator drains one host's rail, and undrains it")                  \
+	X(KEY, "key-withdrawn", "one port's device lets go of all landing memory for a while")     \
 	X(PAUSE, "pause", "one host stands still, up to seconds")                                  \
 	X(RESTART, "restart", "one daemon, or both of a pair, ends and starts with nothing")       \
 	X(CLIENT_DEATH, "client-death", "one client process dies, and is started again")           \
@@ -68,6 +71,10 @@ enum sim_fault {
 	X(fence_slow_permille, "fences that take up to 20 ms")                                   \
 	X(key_ns, "longest time it takes to register landing memory with a device")              \
 	X(close_permille, "channels one end closes before all is said")                          \
+	X(close_after, "after so many messages at most; 0: as many as there are")                \
+	X(qp_timeout, "queue pairs try again after 4.096 us times 2 to the power of this,")      \
+	X(qp_retry, "so often more, then they break; 7: for ever")                               \
+	X(beside, "1: a connection beside each queue pair tells when its other end is gone")     \
 	X(frag_bytes, "limits.frag_bytes_max")                                                   \
 	X(eager_bytes, "limits.eager_bytes_max")                                                 \
 	X(direct_bytes, "limits.direct_bytes_min")                                               \

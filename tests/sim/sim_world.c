@@ -172,6 +172,8 @@ static uint32_t timer_host(const struct sim_world *w, const struct timer *t)
 		return SIM_NONE; /* the rail's doing */
 	case T_SENT:
 	case T_BROKEN:
+	case T_ERROR:
+	case T_TRIED:
 	case T_FENCED:
 		return w->pairs[t->a].hosts[t->c];
 	case T_HELLO:
@@ -230,6 +232,12 @@ static void timer_do(struct sim_world *w, const struct timer *t)
 	case T_BROKEN:
 		sim_path_broken(w, t->a, t->b, t->c, t->d);
 		break;
+	case T_ERROR:
+		sim_path_error(w, t->a, t->b, t->c, t->d);
+		break;
+	case T_TRIED:
+		sim_tried(w, t->a, t->b, t->c, t->d);
+		break;
 	case T_ENGINE:
 		sim_engine_timer(w, t->a, t->b, t->d);
 		break;
@@ -255,7 +263,7 @@ static void timer_do(struct sim_world *w, const struct timer *t)
 		sim_channel_cancel(w, t->a, t->b, t->d);
 		break;
 	case T_KEY:
-		sim_client_key(w, t->a, t->b, t->c);
+		sim_key_given(w, t->a, t->b, t->c);
 		break;
 	case T_INCOMING:
 		sim_channel_answer(w, t->a, t->b, t->c);

@@ -75,6 +75,8 @@ void sim_report(const struct sim_world *world, FILE *out);
 	X(handshakes) \
 	X(handshakes_failed) \
 	X(ctl_doubled) \
+	X(qp_errors) \
+	X(key_errors) \
 	X(faults)
 /* clang-format on */
 struct sim_counts {
@@ -164,6 +166,7 @@ struct sim_fault_spec {
 	uint32_t client; /* CLIENT_*: of host */
 	bool is_inward;  /* SILENCE_ONE_WAY: nothing comes in; else nothing goes out */
 	bool is_both;    /* RESET: both ends see it; RESTART: peer restarts as well */
+	bool is_off;     /* CARRIER_*: this host's interface is set down, and not a cable pulled */
 	uint64_t amount; /* factor, permille or turns; 0: drawn */
 };
 /*
