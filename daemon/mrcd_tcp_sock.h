@@ -40,6 +40,12 @@ void mrcd_tcp_tune(int fd, unsigned user_timeout_ms);
 
 /* Close and have the peer told at once, whatever is still queued. */
 void mrcd_tcp_abort(int fd);
+/*
+ * Before mrcd_tcp_abort(), without carrier: nothing more is sent. A reset into a
+ * pulled cable arrives nowhere, but makes the kernel ask for the neighbour's
+ * address, once a second; and who connects when the cable is back waits for that.
+ */
+void mrcd_tcp_hush(int fd);
 
 /* The address as text, without port. */
 void mrcd_tcp_address_text(const struct sockaddr_storage *address, socklen_t len,
