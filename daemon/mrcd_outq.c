@@ -70,8 +70,13 @@ struct mrcd_frame *mrcd_outq_push(struct mrcd_outq *outq, const struct mrc_act_p
 		MRC_ASSERT(post->hdr.body_len <= MRC_FRAG_BYTES_MAX);
 		frame->channel_cookie = post->channel_cookie;
 		frame->payload_addr = post->payload_addr;
-		if (mrc_wire_has_body(&post->hdr))
+		if (mrc_wire_has_body(&post->hdr)) {
 			frame->payload_len = post->hdr.body_len;
+		} else {
+			frame->direct_len = post->hdr.body_len;
+			frame->remote_addr = post->remote_addr;
+			frame->rkey = post->rkey;
+		}
 	} else {
 		MRC_ASSERT(post->body_len <= MRC_WIRE_CTL_BYTES_MAX);
 		MRC_ASSERT(post->pad_len <= MRC_FRAG_BYTES_MAX - post->body_len);
@@ -125,6 +130,7 @@ void mrcd_frame_strip(struct mrcd_frame *frame)
 		.path_epoch = frame->hdr.path_epoch,
 	};
 	frame->payload_len = 0;
+	frame->direct_len = 0;
 	frame->is_encoded = false;
 }
 

@@ -24,6 +24,9 @@ struct mrcd_frame {
 	uint64_t channel_cookie; /* whose memory the payload is */
 	uint64_t payload_addr;
 	uint32_t payload_len; /* of a FRAG with a body; else 0 */
+	uint32_t direct_len;  /* of a FRAG whose payload is written directly; else 0 */
+	uint32_t rkey;        /* direct_len: by this key */
+	uint64_t remote_addr; /* direct_len: to there */
 	uint32_t body_len;    /* of a control frame */
 	uint32_t pad_len;     /* zeros after the control body */
 	uint32_t done;        /* bytes the transport has taken, header included */

@@ -737,6 +737,9 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 		return r;
 	if (path->link != NULL)
 		mrcd_peer_fence_link(path);
+	/* The engine takes the older epoch for fenced from here on, so it has to be. */
+	if (path->fencing_epoch != 0)
+		return -EBUSY;
 	link->conn_epoch = auth->conn_epoch;
 	link->path_epoch = auth->path_epoch;
 	link->is_dirty = false;

@@ -160,6 +160,7 @@ const struct mrcd_key *mrcd_peer_keys(const struct mrcd_peer *peer, uint32_t *co
  * path is fenced first (through ops->fence). The link may carry frames from
  * now on. is_direct_capable: both ends can do RDMA writes.
  * -ESTALE: epochs have moved on; the kind closes the link.
+ * -EBUSY: the older link's fence is under way; try again when it holds, or close it.
  */
 int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_t path_id,
 		    uint64_t peer_boot_id, bool is_direct_capable);

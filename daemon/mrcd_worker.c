@@ -13,6 +13,7 @@
 #include "mrcd_client.h"
 #include "mrcd_control.h"
 #include "mrcd_log.h"
+#include "mrcd_offload.h"
 #include "mrcd_peer.h"
 
 /* libevent gives an event the middle one of the priorities unless told otherwise. */
@@ -63,13 +64,15 @@ static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_co
 
 	switch (conf->type) {
 	case MRCD_RAIL_TCP:
-	case MRCD_RAIL_AUTO: /* until there are verbs rails */
 		rail->ops = &mrcd_rail_tcp_ops;
 		break;
+	case MRCD_RAIL_AUTO:
+		rail->ops = MRC_VERBS ? &mrcd_rail_verbs_ops : &mrcd_rail_tcp_ops;
+		break;
 	case MRCD_RAIL_VERBS:
-		mrcd_err("rail %s: type verbs is not in this build; allowed: tcp, auto",
-			 conf->name);
-		return -ENOTSUP;
+		MRC_ASSERT(MRC_VERBS); /* or the configuration has an error */
+		rail->ops = MRC_VERBS ? &mrcd_rail_verbs_ops : NULL;
+		break;
 	}
 	rail->conf = conf;
 	rail->worker = worker;
@@ -254,6 +257,7 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		worker->rails[i].ops->close(&worker->rails[i]);
 	if (worker->is_loop_open)
 		worker->loop_rail.ops->close(&worker->loop_rail);
+	mrcd_offload_free(worker->offload);
 	mrcd_region_free_all(worker);
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		mrcd_peer_free(worker->peers[i]);

@@ -24,6 +24,7 @@
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
+struct mrcd_offload;     /* mrcd_offload.h */
 
 struct mrcd_worker {
 	struct event_base *base;      /* ours */
@@ -41,6 +42,7 @@ struct mrcd_worker {
 	struct mrcd_peer *loop_ends[2];   /* the two ends of the conn with ourselves */
 	struct mrcd_client_side *clients; /* ours */
 	struct mrcd_region_list regions;  /* clients' arenas; each belongs to itself */
+	struct mrcd_offload *offload;     /* ours; NULL while no rail has calls that block */
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_control *control;     /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
