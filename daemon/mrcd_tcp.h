@@ -40,7 +40,7 @@ struct mrcd_tcp_upgrade {
 	bool (*is_capable)(void *context);
 	/* type verbs: a handshake in which not both ends are capable is refused. */
 	bool is_required;
-	/* Responder: the port on which its device listens; said in READY. 0: not now, refuse. */
+	/* Responder: the port on which its device listens; said in READY. 0: as if not capable. */
 	uint16_t (*port)(void *context);
 	/*
 	 * Both ends are capable and the handshake is done: hs has the peer, path,
@@ -56,7 +56,7 @@ struct mrcd_tcp_upgrade {
 
 /* The tcp part of one rail. Lives until its rail is closed and its last link is gone. */
 struct mrcd_tcp {
-	struct mrcd_rail *rail; /* the worker's */
+	struct mrcd_rail *rail;                 /* the worker's */
 	const struct mrcd_tcp_upgrade *upgrade; /* NULL: none */
 	bool is_closed;
 
