@@ -121,14 +121,42 @@ static void mrcctl_add_number(struct mrcctl_table *table, const json_t *object, 
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%llu", (unsigned long long)number);
 }
 
-/* "ACTIVE", "RTS": the one word for all being well; any other is bad. */
+/*
+ * "ACTIVE", "RTS": the one word for all being well; any other is bad. libibverbs
+ * says PORT_ in front of a port's, and the heading says that as well.
+ */
 static void mrcctl_add_state(struct mrcctl_table *table, const json_t *object, const char *key,
 			     const char *well)
 {
 	const char *state = mrcctl_text(object, key);
 
+	if (strncmp(state, "PORT_", 5) == 0)
+		state += 5;
 	mrcctl_table_add(table, strcasecmp(state, well) == 0 ? MRCCTL_WELL : MRCCTL_BAD, "%s",
 			 state);
+}
+
+/* "fe80::1 [3]"; a device without GIDs, as iWARP's may be, has no index. */
+static void mrcctl_add_gid(struct mrcctl_table *table, const json_t *verbs)
+{
+	const char *gid = mrcctl_text(verbs, "gid");
+
+	if (gid[0] == '\0' || strcmp(gid, "::") == 0)
+		mrcctl_table_add(table, MRCCTL_BAD, "none");
+	else if (json_object_get(verbs, "gid_index") == NULL)
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", gid);
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s [%llu]", gid,
+				 (unsigned long long)mrcctl_number(verbs, "gid_index"));
+}
+
+/* "4x", as people know the width of a port. */
+static void mrcctl_add_lanes(struct mrcctl_table *table, uint64_t lanes)
+{
+	if (lanes == 0)
+		mrcctl_table_add(table, MRCCTL_PLAIN, "-");
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%llux", (unsigned long long)lanes);
 }
 
 static void mrcctl_add_verbs_rail(struct mrcctl_table *table, const json_t *rail)
@@ -136,28 +164,32 @@ static void mrcctl_add_verbs_rail(struct mrcctl_table *table, const json_t *rail
 	const json_t *verbs = json_object_get(rail, "verbs");
 	uint64_t entries = mrcctl_number(verbs, "receive_entries");
 	uint64_t posted = mrcctl_number(verbs, "receive_posted");
-	const char *gid = mrcctl_text(verbs, "gid");
+	/* Why it has no device now; then there is nothing else to tell. */
+	const char *missing = mrcctl_text(verbs, "missing");
 
 	mrcctl_add_text(table, rail, "name");
-	mrcctl_table_add(table, MRCCTL_PLAIN, "%s/%llu", mrcctl_text(verbs, "device"),
-			 (unsigned long long)mrcctl_number(verbs, "device_port"));
-	mrcctl_add_text(table, verbs, "link_layer");
-	mrcctl_add_state(table, verbs, "port_state", "active");
-	mrcctl_add_number(table, verbs, "active_mtu");
-	mrcctl_add_rate(table, verbs, "speed_bits_per_s", 1);
-	mrcctl_add_text(table, verbs, "width");
-	/* The index may be 0. */
-	if (gid[0] == '\0')
+	if (json_object_get(verbs, "device") == NULL) {
 		mrcctl_table_add(table, MRCCTL_BAD, "none");
-	else
-		mrcctl_table_add(table, MRCCTL_PLAIN, "%s [%llu]", gid,
-				 (unsigned long long)mrcctl_number(verbs, "gid_index"));
-	/* Some are always on their way to be posted again; none at all stops every path. */
-	mrcctl_table_add(table, entries > 0 && posted == 0 ? MRCCTL_BAD : MRCCTL_PLAIN, "%llu/%llu",
-			 (unsigned long long)posted, (unsigned long long)entries);
+		for (int i = 0; i < 7; i++)
+			mrcctl_table_add(table, MRCCTL_PLAIN, "%s", "");
+	} else {
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s/%llu", mrcctl_text(verbs, "device"),
+				 (unsigned long long)mrcctl_number(verbs, "device_port"));
+		mrcctl_add_text(table, verbs, "link_layer");
+		mrcctl_add_state(table, verbs, "port_state", "active");
+		mrcctl_add_number(table, verbs, "active_mtu");
+		mrcctl_add_rate(table, verbs, "speed_bits_per_s", 1);
+		mrcctl_add_lanes(table, mrcctl_number(verbs, "width"));
+		mrcctl_add_gid(table, verbs);
+		/* Some are always on their way to be posted again; none at all stops every path. */
+		mrcctl_table_add(table, entries > 0 && posted == 0 ? MRCCTL_BAD : MRCCTL_PLAIN,
+				 "%llu/%llu", (unsigned long long)posted,
+				 (unsigned long long)entries);
+	}
 	mrcctl_add_trouble(table, verbs, "flushes");
 	mrcctl_add_trouble(table, verbs, "errors");
-	mrcctl_add_text(table, verbs, "last_error");
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
+			 missing[0] != '\0' ? missing : mrcctl_text(verbs, "last_error"));
 }
 
 static void mrcctl_add_verbs_path(struct mrcctl_table *table, const json_t *path)

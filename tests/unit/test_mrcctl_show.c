@@ -62,9 +62,9 @@ static void rails_with_devices_have_a_second_table(void **state)
 	shows(mrcctl_show_rails,
 	      "[" RAIL_VERBS("\"device\":\"mlx5_0\",\"device_port\":1,"
 			     "\"gid\":\"::ffff:10.0.0.1\",\"gid_index\":3,"
-			     "\"link_layer\":\"Ethernet\",\"active_mtu\":4096,"
-			     "\"speed_bits_per_s\":200000000000,\"width\":\"4x\","
-			     "\"port_state\":\"active\",\"receive_entries\":1024,"
+			     "\"link_layer\":\"RoCE\",\"active_mtu\":4096,"
+			     "\"speed_bits_per_s\":200000000000,\"width\":4,"
+			     "\"port_state\":\"PORT_ACTIVE\",\"receive_entries\":1024,"
 			     "\"receive_posted\":1008,\"work_requests\":5,\"completions\":5,"
 			     "\"flushes\":16,\"errors\":1,"
 			     "\"last_error\":\"transport retry counter exceeded\"") "," RAIL_TCP
@@ -79,7 +79,7 @@ static void rails_with_devices_have_a_second_table(void **state)
 	      "\n"
 	      "RAIL  DEVICE    LINK LAYER  PORT     MTU     SPEED  WIDTH  GID [INDEX]           "
 	      "RECEIVES  FLUSHES  ERRORS  LAST ERROR\n"
-	      "r0    mlx5_0/1  Ethernet    active  4096  200 Gb/s     4x  ::ffff:10.0.0.1 [3]  "
+	      "r0    mlx5_0/1  RoCE        ACTIVE  4096  200 Gb/s     4x  ::ffff:10.0.0.1 [3]  "
 	      "1008/1024       16       1  transport retry counter exceeded\n");
 }
 
@@ -94,8 +94,51 @@ static void rails_show_what_a_device_does_not_tell(void **state)
 	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
 	      "           0          0\n"
 	      "\n"
-	      "RAIL  DEVICE  PORT  MTU  SPEED  GID [INDEX]  RECEIVES  FLUSHES  ERRORS\n"
-	      "r0    rxe0/1  down    -      -  none              0/0        0       0\n");
+	      "RAIL  DEVICE  PORT  MTU  SPEED  WIDTH  GID [INDEX]  RECEIVES  FLUSHES  ERRORS\n"
+	      "r0    rxe0/1  down    -      -      -  none              0/0        0       0\n");
+}
+
+static void rails_say_why_they_have_no_device(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[" RAIL_VERBS("\"missing\":\"no device of interface eth0\",\"flushes\":0,"
+			     "\"errors\":2,\"last_error\":\"port is down\"") "]",
+	      false,
+	      "RAIL  TYPE   INTERFACE  ADDRESS        STATE  GOOD PATHS     SPEED  SENT  RECEIVED  "
+	      "CARRIER LOST  STRANGERS\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
+	      "           0          0\n"
+	      "\n"
+	      "RAIL  DEVICE  FLUSHES  ERRORS  LAST ERROR\n"
+	      "r0    none          0       2  no device of interface eth0\n");
+}
+
+static void rails_show_a_gid_with_its_index_if_it_has_one(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[" RAIL_VERBS(
+		      "\"device\":\"siw0\",\"device_port\":1,\"gid\":\"fe80::1\","
+		      "\"port_state\":\"PORT_ACTIVE\"") "," RAIL_VERBS("\"device\":\"rxe0\","
+								       "\"device_port\":1,"
+								       "\"gid\":\"fe80::1\","
+								       "\"gid_index\":0,"
+								       "\"port_state\":"
+								       "\"PORT_ACTIVE\"") "," RAIL_VERBS("\"device\":\"rxe1\",\"device_port\":1,\"gid\":\"::\","
+													 "\"port_state\":\"PORT_ACTIVE\"") "]",
+	      false,
+	      "RAIL  TYPE   INTERFACE  ADDRESS        STATE  GOOD PATHS     SPEED  SENT  RECEIVED  "
+	      "CARRIER LOST  STRANGERS\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
+	      "           0          0\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
+	      "           0          0\n"
+	      "r0    verbs  eth0       10.0.0.1:7471  up            1/1  200 Gb/s   0 B       0 B  "
+	      "           0          0\n"
+	      "\n"
+	      "RAIL  DEVICE  PORT    MTU  SPEED  WIDTH  GID [INDEX]  RECEIVES  FLUSHES  ERRORS\n"
+	      "r0    siw0/1  ACTIVE    -      -      -  fe80::1           0/0        0       0\n"
+	      "r0    rxe0/1  ACTIVE    -      -      -  fe80::1 [0]       0/0        0       0\n"
+	      "r0    rxe1/1  ACTIVE    -      -      -  none              0/0        0       0\n");
 }
 
 static void a_port_or_queue_pair_in_another_state_draws_the_eye(void **state)
@@ -109,9 +152,9 @@ static void a_port_or_queue_pair_in_another_state_draws_the_eye(void **state)
 		const char *json;
 		bool is_well;
 	} rows[] = {
-		{mrcctl_show_rails, PORT("active"), true},
+		{mrcctl_show_rails, PORT("PORT_ACTIVE"), true},
 		{mrcctl_show_rails, PORT("ACTIVE"), true},
-		{mrcctl_show_rails, PORT("down"), false},
+		{mrcctl_show_rails, PORT("PORT_DOWN"), false},
 		{mrcctl_show_paths, QP("RTS"), true},
 		{mrcctl_show_paths, QP("err"), false},
 	};
@@ -175,6 +218,8 @@ int main(void)
 		cmocka_unit_test(rails_without_devices_are_one_table),
 		cmocka_unit_test(rails_with_devices_have_a_second_table),
 		cmocka_unit_test(rails_show_what_a_device_does_not_tell),
+		cmocka_unit_test(rails_say_why_they_have_no_device),
+		cmocka_unit_test(rails_show_a_gid_with_its_index_if_it_has_one),
 		cmocka_unit_test(a_port_or_queue_pair_in_another_state_draws_the_eye),
 		cmocka_unit_test(paths_without_a_link_have_no_column_for_it),
 		cmocka_unit_test(paths_show_their_kind_of_link_and_queue_pair),
