@@ -74,7 +74,8 @@ struct mrcd_send {
 	uint64_t user_data;
 	uint64_t offset;
 	uint64_t len_bytes;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns; /* 0: none, or it has passed and the engine was told */
+	uint64_t number;      /* IN_ENGINE: on its channel */
 	uint32_t channel_id;
 	uint32_t serial; /* of this use of the slot; half of the engine's cookie */
 	uint8_t level;
@@ -210,7 +211,7 @@ struct mrcd_client {
 	struct mrcd_send *sends; /* sends_max */
 	uint32_t sends_max, sends_fresh, send_count;
 	struct mrcd_send_list sends_free;
-	uint64_t deadline_ns; /* of the first queued send that has one, or earlier */
+	uint64_t deadline_ns; /* of the first send that has one, or earlier */
 
 	struct mrcd_msg *msgs; /* msgs_max */
 	uint32_t msgs_max, msgs_fresh;
@@ -283,7 +284,7 @@ void mrcd_client_reap_later(struct mrcd_client *client);
 /* Hand an event to a peer's engine; the peer is pumped at the end of the turn or by who is pumping it. */
 int mrcd_client_side_tell(struct mrcd_client_side *side, struct mrcd_peer *peer,
 			  const struct mrc_event_in *ev);
-/* A queued send of this client has a deadline: see that the timer knows. */
+/* A send of this client has a deadline: see that the timer knows. */
 void mrcd_client_side_arm(struct mrcd_client_side *side, uint64_t deadline_ns);
 uint64_t mrcd_client_cookie(const struct mrcd_client *client, const struct mrcd_channel *channel);
 /* The channel of a cookie, also of a dead client; NULL when it is gone. */
@@ -364,7 +365,10 @@ void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 /* Answer all sends that the engine does not have. */
 void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *channel,
 			       int status);
-/* Answer queued sends whose time is over; *next_out: when to look again. */
+/*
+ * Answer queued sends whose time is over, and have the engine give up those it
+ * has, if the receiver lets it; *next_out: when to look again.
+ */
 void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *next_out);
 
 /* ---- mrcd_client_msg.c ---- */

@@ -70,6 +70,7 @@ void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 			.addr = send->offset,
 			.len = send->len_bytes,
 			.deadline_ns = send->deadline_ns,
+			.number_out = &send->number,
 		};
 		r = mrcd_client_side_tell(client->side, channel->peer, &ev);
 		if (r == -ENOSPC) {
@@ -105,6 +106,41 @@ void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *
 	}
 }
 
+/*
+ * The receiver alone knows whether the message was delivered: then its verdict
+ * is the answer, however late; else DONE says that the time was over (DESIGN
+ * 7.10). Until then the buffer is the engine's.
+ */
+static void send_give_up(struct mrcd_client *client, struct mrcd_send *send)
+{
+	const struct mrcd_channel *channel =
+		&client->channels[send->channel_id & ((1U << client->channel_bits) - 1)];
+	struct mrc_event_in ev = {.kind = MRC_EV_CANCEL};
+
+	MRC_ASSERT(channel->id == send->channel_id);
+	ev.msg.channel = channel->engine_id;
+	ev.msg.number = send->number;
+	ev.msg.outcome = MRC_OUT_TIMED_OUT;
+	send->deadline_ns = 0;
+	/* -EALREADY: its DONE is on the way. */
+	mrcd_client_side_tell(client->side, channel->peer, &ev);
+}
+
+/* Sends the engine has; found one by one, for few have a deadline and fewer pass it. */
+static void expire_in_engine(struct mrcd_client *client, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < client->sends_fresh; i++) {
+		struct mrcd_send *send = &client->sends[i];
+
+		if (send->state != MRCD_SEND_IN_ENGINE || send->deadline_ns == 0)
+			continue;
+		if (send->deadline_ns <= now_ns)
+			send_give_up(client, send);
+		else
+			client->deadline_ns = MRC_MIN(client->deadline_ns, send->deadline_ns);
+	}
+}
+
 void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *next_out)
 {
 	client->deadline_ns = MRC_NEVER;
@@ -127,6 +163,7 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 		}
 		mrcd_channel_feed(client, channel);
 	}
+	expire_in_engine(client, now_ns);
 	*next_out = client->deadline_ns;
 }
 
@@ -179,7 +216,7 @@ void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *ch
 	TAILQ_INSERT_TAIL(&channel->queue, send, entry);
 	channel->queue_count++;
 	mrcd_channel_feed(client, channel);
-	if (send->state == MRCD_SEND_QUEUED && send->deadline_ns != 0) {
+	if (send->state != MRCD_SEND_FREE && send->deadline_ns != 0) {
 		client->deadline_ns = MRC_MIN(client->deadline_ns, send->deadline_ns);
 		mrcd_client_side_arm(client->side, client->deadline_ns);
 	}

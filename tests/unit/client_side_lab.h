@@ -43,6 +43,7 @@ struct mrcd_peer {
 	uint32_t pump_count;
 	uint32_t id_next;
 	uint32_t credit;                /* SENDs taken before -ENOSPC */
+	uint64_t number_next;           /* of SENDs, all channels */
 	int answer_of[32];              /* by kind of event; 0: taken */
 	char service[MRC_NAME_MAX + 1]; /* of the last CH_OPEN */
 };
@@ -58,6 +59,7 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 		if (peer->credit == 0)
 			return -ENOSPC;
 		peer->credit--;
+		*ev->msg.number_out = peer->number_next++;
 	}
 	if (ev->kind == MRC_EV_CH_OPEN) {
 		*ev->channel.id_out = ++peer->id_next;

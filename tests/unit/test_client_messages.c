@@ -209,6 +209,142 @@ static void deadline_ends_a_send_that_waits_for_credit(void **state)
 	prog_leave(&prog);
 }
 
+static void prog_send_until(struct prog *prog, const struct pipe_end *end, uint64_t user_data,
+			    uint64_t deadline_ns)
+{
+	prog_submit(prog, (struct mrc_sqe){
+				  .op = MRC_SQE_SEND,
+				  .level = MRC_LEVEL_COMMITTED,
+				  .channel = end->id,
+				  .user_data = user_data,
+				  .deadline_ns = deadline_ns,
+			  });
+}
+
+/* Run until the engine was told to give so many up; answers the last. */
+static struct mrc_ev_msg run_until_cancelled(struct lab *lab, uint32_t count)
+{
+	struct mrc_event_in ev = {0};
+
+	while (peer_saw(&peer_b, MRC_EV_CANCEL, &ev) < count)
+		event_base_loop(lab->worker.base, EVLOOP_ONCE);
+	return ev.msg;
+}
+
+static void deadline_has_the_engine_give_up_what_it_has(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in first = {0};
+	struct pipe_end end;
+	struct mrc_ev_msg msg;
+	struct mrc_action act;
+	struct mrc_cqe cqe;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	prog_send(&prog, &end, 1);
+	prog_send_until(&prog, &end, 2, 1ULL << 62);
+	peer_b.number_next = 70;
+	prog_send_until(&prog, &end, 3, lab_now_ns() + MRC_MS);
+	msg = run_until_cancelled(lab, 1);
+	peer_saw(&peer_b, MRC_EV_SEND, &first); /* the last one */
+	assert_int_equal(msg.channel, end.engine_id);
+	assert_int_equal(msg.number, 72);
+	assert_int_equal(msg.outcome, MRC_OUT_TIMED_OUT);
+	/* Once; its answer is the engine's to give, and the buffer the engine's until then. */
+	peer_b.pump_count = 0;
+	lab_turn(lab);
+	assert_int_equal(peer_b.pump_count, 1);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CANCEL, NULL), 1);
+	prog_expect_nothing(&prog);
+	prog_send_until(&prog, &end, 4, lab_now_ns());
+	assert_int_equal(run_until_cancelled(lab, 2).number, 73);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CANCEL, NULL), 2);
+	act = act_msg(MRC_ACT_DONE, &end, 72, 0, 0);
+	act.msg.cookie = first.msg.cookie;
+	act.msg.outcome = MRC_OUT_TIMED_OUT;
+	act.msg.level = MRC_LVL_PLACED;
+	lab_perform(lab, &peer_b, act);
+	cqe = prog_expect(&prog, MRC_CQE_SENT);
+	assert_int_equal(cqe.user_data, 3);
+	assert_int_equal(cqe.number, 72);
+	assert_int_equal(cqe.status, MRC_STATUS_TIMED_OUT);
+	assert_int_equal(cqe.level, MRC_LEVEL_PLACED);
+	prog_leave(&prog);
+}
+
+static bool was_cancelled(uint64_t number)
+{
+	for (uint32_t i = 0; i < peer_b.event_count; i++) {
+		if (peer_b.events[i].kind == MRC_EV_CANCEL && peer_b.events[i].msg.number == number)
+			return true;
+	}
+	return false;
+}
+
+static void deadline_of_what_was_answered_is_forgotten(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev = {0};
+	uint64_t span_ns = 2 * MRC_MS;
+	bool was_late;
+	struct pipe_end end;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	do {
+		uint64_t deadline_ns = lab_now_ns() + span_ns;
+		uint64_t number = peer_b.number_next;
+		struct mrc_action act;
+
+		prog_send_until(&prog, &end, 1, deadline_ns);
+		lab_turn(lab);
+		peer_saw(&peer_b, MRC_EV_SEND, &ev);
+		prog_send_until(&prog, &end, 2, deadline_ns + 1);
+		lab_turn(lab);
+		act = act_msg(MRC_ACT_DONE, &end, number, 0, 0);
+		act.msg.cookie = ev.msg.cookie;
+		lab_perform(lab, &peer_b, act);
+		assert_int_equal(prog_expect(&prog, MRC_CQE_SENT).user_data, 1);
+		/* On a slow machine its time may have come first: again, with more of it. */
+		was_late = was_cancelled(number);
+		while (!was_cancelled(number + 1))
+			event_base_loop(lab->worker.base, EVLOOP_ONCE);
+		assert_int_equal(was_cancelled(number), was_late);
+		span_ns *= 2;
+	} while (was_late);
+	prog_leave(&prog);
+}
+
+/* It waited for credit first, and its time goes on in the engine. */
+static void deadline_goes_with_a_send_into_the_engine(void **state)
+{
+	struct lab *lab = *state;
+	uint64_t span_ns = 4 * MRC_MS;
+	struct pipe_end end;
+	struct mrc_cqe cqe;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	for (;; span_ns *= 2) {
+		peer_b.credit = 0;
+		prog_send_until(&prog, &end, 1, lab_now_ns() + span_ns);
+		lab_turn(lab);
+		if (prog_take(&prog, &cqe))
+			continue; /* too slow: its time is over already */
+		peer_b.credit = 1;
+		lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_ROOM, &end));
+		break;
+	}
+	assert_int_equal(run_until_cancelled(lab, 1).number, 0);
+	prog_expect_nothing(&prog);
+	prog_leave(&prog);
+}
+
 static void more_sends_than_agreed_end_the_client(void **state)
 {
 	struct lab *lab = *state;
@@ -508,6 +644,9 @@ int main(void)
 		lab_test(close_waits_for_the_sends_before_it),
 		lab_test(channel_that_ends_answers_what_it_had_not_sent),
 		lab_test(deadline_ends_a_send_that_waits_for_credit),
+		lab_test(deadline_has_the_engine_give_up_what_it_has),
+		lab_test(deadline_of_what_was_answered_is_forgotten),
+		lab_test(deadline_goes_with_a_send_into_the_engine),
 		lab_test(more_sends_than_agreed_end_the_client),
 		lab_test(touched_peers_are_pumped_once_a_turn),
 		lab_test(large_message_is_granted_delivered_seen_and_released),

@@ -214,8 +214,10 @@ void mrc_buf_free(struct mrc_client *client, void *buf);
  * Send [data, data + len) of the send arena. Answered once, by MRC_EVENT_SENT,
  * when `level` is reached or the message has failed. Until then the memory is
  * the daemon's to read and must not change. `deadline_ns` is a CLOCK_MONOTONIC
- * time, 0 for none. Order of sends on a channel is order of delivery, unless
- * it is unordered.
+ * time, 0 for none: past it a message that was not delivered is given up, and
+ * MRC_STATUS_TIMED_OUT is answered once the receiver's daemon has agreed that it
+ * never will be. One that was delivered is answered with what becomes of it.
+ * Order of sends on a channel is order of delivery, unless it is unordered.
  *
  * -EAGAIN     the ring or the client's share of sends is full: take events, try again
  * -EINVAL     not memory of the send arena, or a bad level
