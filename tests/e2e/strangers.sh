@@ -7,7 +7,7 @@ lab_up 2 4 "$E2E_RATE"
 evil_key=$LAB_DIR/evil.key
 (umask 077 && echo 'the key of a host that proves it and misbehaves' >"$evil_key" && echo 'another key altogether' >"$LAB_DIR/wrong.key")
 evil=10.10.0.9
-ip -n "$(lab_namespace b)" address add "$evil/24" dev r0
+lab_ip b address add "$evil/24" dev "$(lab_interface b 0)"
 LAB_PEERS="  - name: 0evil
     key-file: $evil_key
     paths:

@@ -17,6 +17,9 @@
 # undone when the shell ends, however it ends; what a killed shell (SIGKILL)
 # left is swept by the next lab_up. Only processes started here are ended.
 #
+# With LAB_PLACE=guest hosts a and b are what tests/vm/rails.sh makes in a
+# virtual machine, and their rails may be verbs rails (LAB_RAIL_TYPE).
+#
 # Files: $LAB_DIR/{log,host}/..., removed at the end, or kept and named when
 # the script failed. Ownership: the shell that called lab_up owns the lab.
 
@@ -28,6 +31,10 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
 : "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
 : "${LAB_MTU:=1500}"
+: "${LAB_PLACE:=netns}"   # or guest
+: "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it
+: "${LAB_RAIL_MORE:=}"    # more keys of each rail, as `, retry-count: 3`
+: "${LAB_YAML:=}"         # the rest of the configuration where a test says nothing about it
 
 LAB_DIR=
 LAB_ID=
@@ -57,7 +64,8 @@ lab_namespace() { printf 'mrc-%s-%s' "$LAB_ID" "$1"; }
 # pid -> the time it was started, which tells it from a later process of the same number
 lab_pid_started() {
 	local stat
-	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	# without a process of its own: it is asked often, and where the processor is emulated that costs
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
 	stat=${stat##*) }
 	# shellcheck disable=SC2086 # split on purpose
 	set -- $stat
@@ -132,15 +140,7 @@ lab_up() {
 	fi
 
 	for host in "${LAB_HOSTS[@]}"; do
-		ip netns add "$(lab_namespace "$host")"
-		ip -n "$(lab_namespace "$host")" link set lo up
-		# what a user's Debian has
-		lab_allow_cubic
-		lab_sysctl "$host" net.ipv4.tcp_congestion_control cubic
-		# answer for an address only on its own rail, as separate switches would have it
-		lab_sysctl "$host" net.ipv4.conf.all.arp_ignore 1
-		lab_sysctl "$host" net.ipv4.conf.all.arp_announce 2
-		lab_sysctl "$host" net.ipv4.conf.all.rp_filter 0
+		lab_host_make "$host"
 		mkdir -p "$LAB_DIR/host/$host"
 	done
 	[ "$host_count" -le 2 ] || ip netns add "$(lab_namespace switch)"
@@ -148,6 +148,23 @@ lab_up() {
 		lab_rail_make "$rail"
 	done
 }
+
+lab_host_make() {
+	ip netns add "$(lab_namespace "$1")"
+	lab_ip "$1" link set lo up
+	# what a user's Debian has
+	lab_allow_cubic
+	lab_sysctl "$1" net.ipv4.tcp_congestion_control cubic
+	# answer for an address only on its own rail, as separate switches would have it
+	lab_sysctl "$1" net.ipv4.conf.all.arp_ignore 1
+	lab_sysctl "$1" net.ipv4.conf.all.arp_announce 2
+	lab_sysctl "$1" net.ipv4.conf.all.rp_filter 0
+}
+
+# `ip` and `tc` as of a host, and what it calls its interface at a rail
+lab_ip() { ip -n "$(lab_namespace "$1")" "${@:2}"; }
+lab_tc() { tc -n "$(lab_namespace "$1")" "${@:2}"; }
+lab_interface() { printf 'r%s' "$2"; } # HOST RAIL
 
 lab_sysctl() {
 	ip netns exec "$(lab_namespace "$1")" sysctl -q -w "$2=$3" 2>/dev/null ||
@@ -183,7 +200,7 @@ lab_rail_make() {
 			ip -n "$(lab_namespace "$host")" link add "r$rail" index $((index + 1 + rail)) mtu "$LAB_MTU" \
 				type veth peer name "r$rail$host" index $((index + 501 + rail)) mtu "$LAB_MTU" netns "$switch"
 			ip -n "$switch" link set "r$rail$host" master "r$rail" up
-			[ -z "$LAB_RATE" ] || lab_shape "$switch" "r$rail$host" "$LAB_RATE"
+			[ -z "$LAB_RATE" ] || lab_shape switch "r$rail$host" "$LAB_RATE"
 		done
 	else
 		ip -n "$(lab_namespace a)" link add "r$rail" index $((1001 + rail)) mtu "$LAB_MTU" type veth \
@@ -191,23 +208,30 @@ lab_rail_make() {
 		ip -n "$(lab_namespace a)" link set "x$rail" up
 	fi
 	for host in "${LAB_HOSTS[@]}"; do
-		ip -n "$(lab_namespace "$host")" address add "$(lab_address "$host" "$rail")/24" dev "r$rail"
-		ip -n "$(lab_namespace "$host")" link set "r$rail" up
-		[ -z "$LAB_RATE" ] || lab_shape "$(lab_namespace "$host")" "r$rail" "$LAB_RATE"
+		lab_ip "$host" address add "$(lab_address "$host" "$rail")/24" dev "r$rail"
+		lab_ip "$host" link set "r$rail" up
+		[ -z "$LAB_RATE" ] || lab_shape "$host" "r$rail" "$LAB_RATE"
 	done
 }
 
 # The burst holds one large offloaded packet with room to spare, and 2 ms at the rate, so that
 # a late timer costs nothing; the queue is about what a switch port has.
-lab_shape() { # NAMESPACE INTERFACE RATE
+lab_shape() { # HOST INTERFACE RATE
 	local bits burst
 	bits=$(lab_rate_bits "$3")
 	burst=$((bits / 8 / 500))
 	[ "$burst" -ge 131072 ] || burst=131072
-	tc -n "$1" qdisc replace dev "$2" root tbf rate "$3" burst "$burst" limit $((burst * 4))
+	lab_tc "$1" qdisc replace dev "$2" root tbf rate "$3" burst "$burst" limit $((burst * 4))
 }
 
 lab_rate_bits() {
+	case $1 in
+	*[!0-9]*mbit) ;;
+	*mbit)
+		printf '%s000000' "${1%mbit}"
+		return
+		;;
+	esac
 	case $1 in
 	*gbit) awk -v r="${1%gbit}" 'BEGIN { printf "%.0f", r * 1e9 }' ;;
 	*mbit) awk -v r="${1%mbit}" 'BEGIN { printf "%.0f", r * 1e6 }' ;;
@@ -225,7 +249,7 @@ lab_undo() {
 	done <"$LAB_DIR/pids"
 	# and whatever those have started: only ours can be in our namespaces
 	for host in "${LAB_HOSTS[@]}"; do
-		while read -r pid; do pids+=("$pid"); done < <(ip netns pids "$(lab_namespace "$host")" 2>/dev/null)
+		while read -r pid; do pids+=("$pid"); done < <(lab_host_pids "$host")
 	done
 	if [ ${#pids[@]} -gt 0 ]; then
 		kill -TERM "${pids[@]}" 2>/dev/null || :
@@ -236,9 +260,14 @@ lab_undo() {
 		[ "$left" -gt 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || :
 	fi
 	for host in "${LAB_HOSTS[@]}" switch; do
-		[ ! -e "/run/netns/$(lab_namespace "$host")" ] || ip netns del "$(lab_namespace "$host")" || :
+		lab_host_remove "$host"
 	done
 	: >"$LAB_DIR/pids"
+}
+
+lab_host_pids() { ip netns pids "$(lab_namespace "$1")" 2>/dev/null; }
+lab_host_remove() {
+	[ ! -e "/run/netns/$(lab_namespace "$1")" ] || ip netns del "$(lab_namespace "$1")" || :
 }
 
 lab_any_alive() {
@@ -279,18 +308,16 @@ lab_on_exit() {
 
 # ---- processes ----
 
-# In the foreground, in a host's namespace.
-lab_exec() {
-	local host=$1
-	shift
-	ip netns exec "$(lab_namespace "$host")" "$@"
-}
+# In the foreground, on a host.
+lab_exec() { ip netns exec "$(lab_namespace "$1")" "${@:2}"; }
+# The same instead of this shell.
+lab_become() { exec ip netns exec "$(lab_namespace "$1")" "${@:2}"; }
 
 # lab_spawn NAME HOST COMMAND...: in the background; output to $LAB_DIR/log/NAME.{out,err}. The pid is in LAB_PID.
 lab_spawn() {
 	local name=$1 host=$2
 	shift 2
-	ip netns exec "$(lab_namespace "$host")" "$@" \
+	lab_become "$host" "$@" \
 		>"$LAB_DIR/log/$name.out" 2>>"$LAB_DIR/log/$name.err" </dev/null &
 	LAB_PID=$!
 	lab_remember "$LAB_PID" "$name"
@@ -301,7 +328,11 @@ lab_remember() { # PID NAME
 }
 
 lab_pid() { # NAME -> the last pid of that name
-	awk -v name="$1" '$3 == name { pid = $1 } END { if (!pid) exit 1; print pid }' "$LAB_DIR/pids"
+	local pid name found=
+	while read -r pid _ name; do
+		if [ "$name" = "$1" ]; then found=$pid; fi
+	done <"$LAB_DIR/pids"
+	[ -n "$found" ] && printf '%s\n' "$found"
 }
 
 lab_alive() { lab_pid_started "$(lab_pid "$1")" >/dev/null; }
@@ -358,13 +389,13 @@ lab_cut() {
 		return
 	fi
 	# Also in a host's own hands: what goes down is the far end of its cable.
-	ip -n "$(lab_namespace "$host")" link set "r$1" down
+	lab_ip "$host" link set "r$1" down
 }
 
 lab_heal() {
 	local host
 	for host in "${LAB_HOSTS[@]}"; do
-		ip -n "$(lab_namespace "$host")" link set "r$1" up
+		lab_ip "$host" link set "r$1" up
 	done
 }
 
@@ -382,9 +413,9 @@ lab_silence() {
 
 lab_deafen() { # HOST RAIL
 	lab_exec "$1" nft -f - <<-NFT
-		table netdev silence_r$2 {
+		table netdev silence_$1$2 {
 			chain incoming {
-				type filter hook ingress device "r$2" priority 0; policy drop;
+				type filter hook ingress device "$(lab_interface "$1" "$2")" priority 0; policy drop;
 			}
 		}
 	NFT
@@ -393,7 +424,7 @@ lab_deafen() { # HOST RAIL
 lab_unsilence() {
 	local host
 	for host in "${LAB_HOSTS[@]}"; do
-		lab_exec "$host" nft delete table netdev "silence_r$1" 2>/dev/null || :
+		lab_exec "$host" nft delete table netdev "silence_$host$1" 2>/dev/null || :
 	done
 }
 
@@ -402,16 +433,16 @@ lab_slow() {
 	local host
 	for host in "${LAB_HOSTS[@]}"; do
 		if [ -n "${2:-$LAB_RATE}" ]; then
-			lab_shape "$(lab_namespace "$host")" "r$1" "${2:-$LAB_RATE}"
+			lab_shape "$host" "$(lab_interface "$host" "$1")" "${2:-$LAB_RATE}"
 		else
-			tc -n "$(lab_namespace "$host")" qdisc del dev "r$1" root
+			lab_tc "$host" qdisc del dev "$(lab_interface "$host" "$1")" root
 		fi
 	done
 }
 
 # lab_rate RAIL: what the rail is limited to now, or nothing
 lab_rate() {
-	tc -n "$(lab_namespace a)" qdisc show dev "r$1" | awk '$2 == "tbf" { for (i = 1; i < NF; i++) if ($i == "rate") print $(i + 1) }'
+	lab_tc a qdisc show dev "$(lab_interface a "$1")" | awk '$2 == "tbf" { for (i = 1; i < NF; i++) if ($i == "rate") print $(i + 1) }'
 }
 
 # ---- the daemon ----
@@ -419,7 +450,7 @@ lab_rate() {
 # lab_conf HOST [YAML]: the configuration of one host: every rail, every other host, one path for each pair of
 # rails of the same number. YAML is added at its end.
 lab_conf() {
-	local host=$1 extra=${2:-} rail peer
+	local host=$1 extra=${2:-$LAB_YAML} rail peer
 	cat <<-YAML
 		host: $host
 		runtime-dir: $LAB_DIR/host/$host
@@ -428,8 +459,9 @@ lab_conf() {
 		rails:
 	YAML
 	for ((rail = 0; rail < LAB_RAILS; rail++)); do
-		printf '  - {name: r%d, type: tcp, interface: r%d, address: %s%s}\n' "$rail" "$rail" \
-			"$(lab_address "$host" "$rail")" "${LAB_RATE:+, speed: $(lab_speed "$LAB_RATE")}"
+		printf '  - {name: r%d, type: %s, interface: %s, address: %s%s%s}\n' "$rail" "$LAB_RAIL_TYPE" \
+			"$(lab_interface "$host" "$rail")" "$(lab_address "$host" "$rail")" \
+			"${LAB_RATE:+, speed: $(lab_speed "$LAB_RATE")}" "$LAB_RAIL_MORE"
 	done
 	if [ ${#LAB_HOSTS[@]} -gt 1 ] || [ -n "${LAB_PEERS:-}" ]; then echo 'peers:'; fi
 	for peer in "${LAB_HOSTS[@]}"; do
@@ -497,3 +529,8 @@ lab_perf_spawn() { # NAME HOST MODE ARGUMENTS...
 	# shellcheck disable=SC2086 # words on purpose
 	lab_spawn "$name" "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock"
 }
+
+if [ "$LAB_PLACE" = guest ]; then
+	# shellcheck source-path=SCRIPTDIR source=../vm/lab_guest.sh
+	. "$LAB_TOP/tests/vm/lab_guest.sh"
+fi
