@@ -543,7 +543,7 @@ static bool may_be_congested(struct sim_world *w, uint32_t pair, enum mrc_path_r
 	/* What one host is slow to take stands in the port of another before frames for a third. */
 	for (uint32_t host = 0; host < w->o.hosts; host++) {
 		for (uint32_t r = 0; r < w->o.rails; r++) {
-			if (sim_port(w, host, r)->trouble_until_ns > w->now_ns)
+			if (sim_port(w, host, r)->slow_until_ns > w->now_ns)
 				return true;
 		}
 	}
@@ -636,8 +636,7 @@ void sim_check_share(struct sim_world *w)
 			for (uint32_t r = 0; r < w->o.rails; r++) {
 				double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
 
-				if (bytes[r] < w->o.window_bytes_min &&
-				    (double)bytes[r] * SHARE_LEAST < (double)total * weight)
+				if ((double)bytes[r] * SHARE_LEAST < (double)total * weight)
 					sim_fail(w, "share",
 						 "host %s path %u to %s is healed and carries %llu "
 						 "KiB "

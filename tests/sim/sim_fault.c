@@ -85,6 +85,8 @@ static void port_set(struct sim_world *w, uint32_t host, uint32_t rail)
 			break;
 		}
 	}
+	if (MRC_MAX(p.slow, port->slow) > 1 || p.is_full || was_full)
+		port->slow_until_ns = w->now_ns + TROUBLE_NS;
 	port->is_out_silent = p.is_out_silent;
 	port->is_in_silent = p.is_in_silent;
 	port->slow = p.slow;

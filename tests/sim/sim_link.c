@@ -7,7 +7,7 @@
 
 #define LATE_NS MRC_MS /* what a dead queue pair sent arrives up to so late */
 #define QUEUED_NS \
-	(50 * MRC_MS) /* so long after a queue its delay may still be held against a path */
+	(10 * MRC_MS) /* so long after a queue its delay may still be held against a path */
 #define RETRY_NS       (200 * MRC_US) /* a transport tries again what does not get through */
 #define TRY_NS_MIN     7700000U       /* between two tries of a queue pair, by the kernel's ticks */
 #define RETRY_FOR_EVER 7
@@ -297,7 +297,7 @@ void sim_frame_out(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t s
 	if (end->serial != serial || wire->is_dead || !f)
 		return;
 	wire->is_busy = false;
-	if (w->now_ns - f->post_ns > w->o.suspect_floor_ns / 4)
+	if (w->now_ns - f->post_ns > w->o.suspect_floor_ns)
 		out->queued_until_ns = w->now_ns + QUEUED_NS;
 	wire->queue_head = f->next;
 	if (!wire->queue_head)
