@@ -641,6 +641,9 @@ static void rail_action(struct parser *p, struct sc_action *a)
 		{"unanswered", SC_FAULT, SIM_AMBIGUOUS, false, false},
 		{"corrupts-body", SC_FAULT, SIM_CORRUPT_BODY, false, true},
 		{"corrupts-header", SC_FAULT, SIM_CORRUPT_HDR, false, true},
+		{"corrupts-control", SC_FAULT, SIM_CORRUPT_CTL, false, true},
+		{"off", SC_FAULT, SIM_CARRIER_ONE, false, false},
+		{"keyless", SC_FAULT, SIM_KEY, false, false},
 		{"breaks", SC_FAULT, SIM_RESET, true, false},
 		{"flaps", SC_FLAP, SIM_CARRIER_BOTH, true, false},
 		{"heals", SC_HEAL, 0, false, false},
@@ -667,6 +670,7 @@ static void rail_action(struct parser *p, struct sc_action *a)
 	a->kind = t->kind;
 	a->fault = (struct sim_fault_spec){.kind = t->fault, .host = a->host, .rail = a->rail};
 	a->fault.is_inward = !strcmp(word, "deaf");
+	a->fault.is_off = !strcmp(word, "off");
 	if (t->has_amount)
 		a->fault.amount = bounded(p, "a factor or a number in a thousand", 1, 100001);
 	if (t->kind == SC_FLAP)

@@ -53,7 +53,8 @@ static const struct {
 	 "x.scn:2: '2' is not a rail; allowed: 0 to 1\n"},
 	{"no such fault", HEAD "at 0us a rail 1 broken\n",
 	 "x.scn:2: 'broken' is not what befalls a rail; allowed: silent, deaf, mute, unplugged, "
-	 "unlit, slow, late, stuck, unanswered, corrupts-body, corrupts-header, breaks, flaps, "
+	 "unlit, slow, late, stuck, unanswered, corrupts-body, corrupts-header, corrupts-control, "
+	 "off, keyless, breaks, flaps, "
 	 "heals, drained, undrained\n"},
 	{"a fault without its amount", HEAD "at 0us a rail 1 slow\n",
 	 "x.scn:2: 'end of line' is not a factor or a number in a thousand; allowed: 1 to "
