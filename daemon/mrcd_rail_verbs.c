@@ -279,6 +279,7 @@ static int verbs_open(struct mrcd_rail *rail)
 	struct mrcd_verbs *verbs;
 	int r = 0;
 
+	mrcd_verbs_alarm_init();
 	if (!worker->offload)
 		r = mrcd_offload_new(worker->base, THREADS, THREADS_RESERVED, &worker->offload);
 	if (r < 0)

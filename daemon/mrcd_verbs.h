@@ -304,6 +304,9 @@ bool mrcd_verbs_link_is_attempt(const struct mrcd_verbs_link *link);
 
 /* ---- mrcd_verbs_connect.c: run() halves ---- */
 
+/* Once, before any of them. */
+void mrcd_verbs_alarm_init(void);
+
 void mrcd_verbs_prepare_run(struct mrcd_job *job);
 void mrcd_verbs_connect_run(struct mrcd_job *job);
 void mrcd_verbs_stop_run(struct mrcd_job *job);

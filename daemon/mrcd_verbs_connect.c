@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RESOLVE_MS 1000
+#define RESOLVE_MS     1000
+#define ALARM_AGAIN_NS (50 * (long)MRC_MS)
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* glibc before 2.41 has no name for it */
+#endif
 /* What is asked for; a device that has less gives less. */
 static const uint32_t inline_wishes[] = {512, 256, 128, MRC_WIRE_HDR_BYTES, 0};
 
@@ -174,6 +181,49 @@ void mrcd_verbs_prepare_run(struct mrcd_job *job)
 	queue_pair_make(link);
 }
 
+static void on_alarm(int signal_number)
+{
+}
+
+void mrcd_verbs_alarm_init(void)
+{
+	const struct sigaction action = {.sa_handler = on_alarm}; /* without SA_RESTART */
+
+	sigaction(SIGALRM, &action, NULL);
+}
+
+/*
+ * On iWARP rdma_connect() is a TCP connect of the kernel's, which a silent peer
+ * holds for minutes. A signal to this thread ends it; it is repeated, since the
+ * first one may come before the call.
+ */
+static int connect_bounded(struct mrcd_verbs_link *link, struct rdma_conn_param *param)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+	struct itimerspec when = {
+		.it_interval = {.tv_nsec = ALARM_AGAIN_NS},
+		.it_value = {.tv_sec = (time_t)(link->deadline_ns / MRC_S),
+			     .tv_nsec = (long)(link->deadline_ns % MRC_S)},
+	};
+	sigset_t alarm_set;
+	timer_t timer;
+	int r, error;
+
+	event.sigev_notify_thread_id = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
+		return -1;
+	sigemptyset(&alarm_set);
+	sigaddset(&alarm_set, SIGALRM);
+	timer_settime(timer, TIMER_ABSTIME, &when, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &alarm_set, NULL);
+	r = rdma_connect(link->id, param);
+	error = errno;
+	pthread_sigmask(SIG_BLOCK, &alarm_set, NULL);
+	timer_delete(timer);
+	errno = error;
+	return r;
+}
+
 void mrcd_verbs_connect_run(struct mrcd_job *job)
 {
 	struct mrcd_verbs_link *link = link_of_job(job);
@@ -190,7 +240,7 @@ void mrcd_verbs_connect_run(struct mrcd_job *job)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	if (link->is_initiator && rdma_connect(link->id, &param) < 0)
+	if (link->is_initiator && connect_bounded(link, &param) < 0)
 		fail(link, -errno, "connecting: %s", strerror(errno));
 	else if (!link->is_initiator && rdma_accept(link->id, &param) < 0)
 		fail(link, -errno, "accepting: %s", strerror(errno));

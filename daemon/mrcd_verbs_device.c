@@ -52,7 +52,7 @@ int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface
 		line[n] = '\0';
 		line[strcspn(line, "\n")] = '\0';
 		if (strlen(line) < 16) {
-			snprintf(interface_out, 16, "%s", line);
+			memcpy(interface_out, line, strlen(line) + 1);
 			r = 0;
 		}
 	}

@@ -549,8 +549,9 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		if (conn->holds[i].state != MRC_HOLD_NONE &&
 		    conn->holds[i].state != MRC_HOLD_DONE) {
+			/* One that is READY was counted when it became so. */
+			conn->holds_ready += conn->holds[i].state == MRC_HOLD_WAITING;
 			conn->holds[i].state = MRC_HOLD_DONE;
-			conn->holds_ready++;
 		}
 	}
 	/* Every path of the old epoch is given up, and with it what it may still write. */

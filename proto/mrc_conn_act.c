@@ -50,6 +50,28 @@ static struct mrc_cursor body_cursor(struct mrc_act_post *post)
 				   .ok = true};
 }
 
+/* What we have taken in, of all paths: the body of ACK and PROBE_ACK. */
+static void counts_body(struct mrc_conn *conn, struct mrc_act_post *post)
+{
+	struct mrc_cursor c = body_cursor(post);
+	uint8_t count = 0;
+
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		count += conn->paths[i].is_connected && conn->paths[i].is_known;
+	mrc_put_u64(&c, conn->ctl_taken);
+	mrc_put_u8(&c, count);
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *about = &conn->paths[i];
+
+		if (!about->is_connected || !about->is_known)
+			continue;
+		mrc_put_u16(&c, about->path_id);
+		mrc_put_u32(&c, about->epoch);
+		mrc_put_u64(&c, about->taken);
+	}
+	post_end(post, &c);
+}
+
 static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 {
 	for (uint8_t i = 0; i < conn->path_count; i++) {
@@ -85,6 +107,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PLAIN, 0);
 			act->post.hdr.msg = path->probe_ack_id;
 			act->post.hdr.arg = path->probe_ack_arg;
+			counts_body(conn, &act->post);
 			return true;
 		}
 		if (path->do_probe) {
@@ -530,8 +553,6 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 {
 	struct mrc_path *path;
 	struct mrc_record *record;
-	struct mrc_cursor c;
-	uint8_t count = 0;
 
 	if (!conn->ack_now && !(conn->is_posting && conn->ack_due_ns != MRC_NEVER))
 		return false;
@@ -549,22 +570,9 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 		return false;
 	record = post_begin(conn, path, act, MRC_WIRE_ACK, MRC_REC_ACK, 0);
 	act->post.hdr.arg = record->is_eliciting;
-	c = body_cursor(&act->post);
-	mrc_put_u64(&c, conn->ctl_taken);
+	counts_body(conn, &act->post);
 	for (uint8_t i = 0; i < conn->path_count; i++)
-		count += conn->paths[i].is_connected && conn->paths[i].is_known;
-	mrc_put_u8(&c, count);
-	for (uint8_t i = 0; i < conn->path_count; i++) {
-		struct mrc_path *about = &conn->paths[i];
-
-		if (!about->is_connected || !about->is_known)
-			continue;
-		mrc_put_u16(&c, about->path_id);
-		mrc_put_u32(&c, about->epoch);
-		mrc_put_u64(&c, about->taken);
-		about->taken_told = about->taken;
-	}
-	post_end(&act->post, &c);
+		conn->paths[i].taken_told = conn->paths[i].taken;
 	conn->ack_now = false;
 	conn->ack_has_news = false;
 	conn->ack_due_ns = MRC_NEVER;

@@ -522,9 +522,14 @@ int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev)
 		return 0;
 	case MRC_EV_PATH_FAILED:
 		if (path->is_connecting) {
+			uint64_t backoff_ns = path->backoff_ns;
+
 			if (path->reason == MRC_REASON_NONE)
 				path->reason = MRC_REASON_CONNECT;
 			connect_later(conn, path);
+			/* Nothing was tried, and the carrier's return begins it at once. */
+			if (ev->path.reason == MRC_REASON_CARRIER)
+				path->backoff_ns = backoff_ns;
 		}
 		return 0;
 	case MRC_EV_CARRIER:

@@ -460,7 +460,8 @@ static void judge_all(struct mrc_conn *conn)
 		mrc_conn_path_judge(conn, &conn->paths[i]);
 }
 
-static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+/* What the peer has taken in, when it said so: the body of ACK and PROBE_ACK. */
+static int counts_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
 	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
 	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
@@ -486,6 +487,26 @@ static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const u
 		if (mrc_conn_path_acked(conn, path, taken))
 			return -EPROTO;
 	}
+	return 0;
+}
+
+static int on_ack(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	int r = counts_take(conn, hdr, body);
+
+	judge_all(conn);
+	return r;
+}
+
+static int on_probe_ack(struct mrc_conn *conn, struct mrc_path *path,
+			const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	/* First what it says of all paths: else its coming would speak against those that it names. */
+	int r = hdr->body_len ? counts_take(conn, hdr, body) : 0;
+
+	if (r)
+		return r;
+	mrc_conn_probe_answered(conn, path, hdr->msg);
 	judge_all(conn);
 	return 0;
 }
@@ -560,6 +581,12 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 			hold_refuse(conn, ev->hold);
 		return -EPROTO;
 	}
+	/* No client can write there, so it is the path that damages (DESIGN 7.12). */
+	if (!ev->is_body_good && hdr->type != MRC_WIRE_FRAG) {
+		path->header_errors++;
+		mrc_conn_path_leave(conn, path, MRC_REASON_CORRUPT, true);
+		return 0;
+	}
 	path->taken++;
 	path->frames_received++;
 	path->heard_ns = conn->now_ns;
@@ -614,8 +641,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		on_probe(conn, path, hdr);
 		break;
 	case MRC_WIRE_PROBE_ACK:
-		mrc_conn_probe_answered(conn, path, hdr->msg);
-		judge_all(conn);
+		r = on_probe_ack(conn, path, hdr, ev->body);
 		break;
 	case MRC_WIRE_PATH_FENCE:
 		on_fence(conn, hdr);

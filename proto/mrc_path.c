@@ -117,7 +117,9 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 	};
 	path->posted++;
 	path->bytes_in_flight += bytes;
-	record->is_app_limited = path->bytes_in_flight + bytes < path->window_bytes;
+	/* Small frames fill it by their number. */
+	record->is_app_limited = path->bytes_in_flight + bytes < path->window_bytes &&
+				 mrc_path_has_room(path, MRC_ROOM_DATA);
 	if (!record->is_app_limited)
 		path->full_ns = now_ns;
 	path->frames_sent++;
