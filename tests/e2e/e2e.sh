@@ -13,6 +13,7 @@ set -euo pipefail
 : "${E2E_BIN:=$MRC_BUILD/tests/e2e}"
 : "${E2E_IN_FLIGHT:=16}"
 : "${E2E_SIZE:=1MiB}" # of a stream's messages
+: "${E2E_PACE:=}"     # of a stream, where rails at their limit would leave no processor to anybody
 
 # Sanitizers: stop at the first report, with a status that nothing else uses.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=99:detect_leaks=1}
@@ -73,7 +74,8 @@ e2e_serve() { # HOST [NAME [ARGUMENTS...]]
 # e2e_stream_start [ARGUMENTS...]: until e2e_stream_end
 e2e_stream_start() {
 	e2e_serve b
-	lab_perf_spawn stream a stream b --size "$E2E_SIZE" --verify --duration 0 --in-flight "$E2E_IN_FLIGHT" --interval 100ms --json --quiet "$@"
+	lab_perf_spawn stream a stream b --size "$E2E_SIZE" --verify --duration 0 --in-flight "$E2E_IN_FLIGHT" \
+		${E2E_PACE:+--pace "$E2E_PACE"} --interval 100ms --json --quiet "$@"
 	e2e_goes_on "a stream that has just begun"
 }
 

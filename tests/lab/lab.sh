@@ -31,8 +31,8 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
 : "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
 : "${LAB_MTU:=1500}"
-: "${LAB_PLACE:=netns}"   # or guest
-: "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it
+: "${LAB_PLACE:=netns}"   # or guest, or devices (tests/vm/devices.sh)
+: "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it; several words: one for each rail
 : "${LAB_RAIL_MORE:=}"    # more keys of each rail, as `, retry-count: 3`
 : "${LAB_YAML:=}"         # the rest of the configuration where a test says nothing about it
 
@@ -451,6 +451,8 @@ lab_rate() {
 # rails of the same number. YAML is added at its end.
 lab_conf() {
 	local host=$1 extra=${2:-$LAB_YAML} rail peer
+	local -a types
+	read -r -a types <<<"$LAB_RAIL_TYPE"
 	cat <<-YAML
 		host: $host
 		runtime-dir: $LAB_DIR/host/$host
@@ -459,7 +461,7 @@ lab_conf() {
 		rails:
 	YAML
 	for ((rail = 0; rail < LAB_RAILS; rail++)); do
-		printf '  - {name: r%d, type: %s, interface: %s, address: %s%s%s}\n' "$rail" "$LAB_RAIL_TYPE" \
+		printf '  - {name: r%d, type: %s, interface: %s, address: %s%s%s}\n' "$rail" "${types[rail % ${#types[@]}]}" \
 			"$(lab_interface "$host" "$rail")" "$(lab_address "$host" "$rail")" \
 			"${LAB_RATE:+, speed: $(lab_speed "$LAB_RATE")}" "$LAB_RAIL_MORE"
 	done
@@ -530,7 +532,13 @@ lab_perf_spawn() { # NAME HOST MODE ARGUMENTS...
 	lab_spawn "$name" "$host" ${LAB_PERF_WRAP:-} "$MRC_PERF" "$@" --socket "$LAB_DIR/host/$host/mrcd.sock"
 }
 
-if [ "$LAB_PLACE" = guest ]; then
+case $LAB_PLACE in
+guest)
 	# shellcheck source-path=SCRIPTDIR source=../vm/lab_guest.sh
 	. "$LAB_TOP/tests/vm/lab_guest.sh"
-fi
+	;;
+devices)
+	# shellcheck source-path=SCRIPTDIR source=../vm/lab_devices.sh
+	. "$LAB_TOP/tests/vm/lab_devices.sh"
+	;;
+esac

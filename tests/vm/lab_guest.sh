@@ -51,7 +51,7 @@ lab_heal() { rails_plug_both "$1"; }
 lab_netem() { # RAIL HOST|both WHAT...
 	local host
 	for host in "${LAB_HOSTS[@]}"; do
-		[ "$2" != both ] && [ "$2" != "$host" ] || rails_netem "$1" "$(lab_guest_number "$host")" "${@:3}"
+		case $2 in both | "$host") rails_netem "$1" "$(lab_guest_number "$host")" "${@:3}" ;; esac
 	done
 }
 lab_netem_off() { # RAIL

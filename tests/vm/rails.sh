@@ -81,8 +81,7 @@ rails_up_lines() { # HOST RAIL
 	peer=$(rails_address $((1 - $1)) "$2")
 	echo "link set h$1r$2 up"
 	echo "route replace $peer dev h$1r$2 src $(rails_address "$1" "$2") table $(rails_table "$1" "$2")"
-	[ -n "${RAILS_ASK_NEIGHBOUR:-}" ] ||
-		echo "neighbour replace $peer lladdr $(rails_mac $((1 - $1)) "$2") dev h$1r$2 nud permanent"
+	echo "neighbour replace $peer lladdr $(rails_mac $((1 - $1)) "$2") dev h$1r$2 nud permanent"
 }
 
 rails_devices_make() {
@@ -121,10 +120,6 @@ rails_netem_off() { tc qdisc del dev "$(rails_netem_at "$2" "$1")" root 2>/dev/n
 rails_netem_at() { # HOST RAIL
 	if [ -n "$RAILS_DIRECT" ]; then rails_interface "$1" "$2"; else rails_port $((1 - $1)) "$2"; fi
 }
-rails_silence() {                                                      # RAIL
-	rails_netem "$1" 0 loss 100%
-	rails_netem "$1" 1 loss 100%
-}
 
 # The address goes and comes again; the GID made of it may get another index.
 rails_address_del() { ip address del "$(rails_address "$2" "$1")/24" dev "h$2r$1"; } # RAIL HOST
@@ -134,9 +129,11 @@ rails_address_add() {                                                           
 }
 # Another address first, so that the old one's GID comes back behind it.
 rails_address_move() { # RAIL HOST
-	rails_address_del "$1" "$2"
-	ip address add "10.$((110 + $1)).0.$(($2 + 1))/24" dev "h$2r$1"
+	local other=10.$((110 + $1)).0.$(($2 + 1))/24
+	rails_address_del "$1" "$2" 2>/dev/null || :
+	ip address add "$other" dev "h$2r$1"
 	rails_address_add "$1" "$2"
+	ip address del "$other" dev "h$2r$1"
 }
 rails_mtu() { # RAIL HOST MTU
 	ip link set "h$2r$1" mtu "$3"
@@ -159,12 +156,16 @@ rails_heal_all() {
 
 # ---- counting ----
 
-# rails_held KIND: how many of qp, mr, cm_id, cq, pd, srq the kernel has for user processes
-rails_held() { rdma -j resource show "$1" | jq '[.[] | select(.pid != null)] | length'; }
-rails_held_by() { rdma -j resource show "$1" | jq --argjson pid "$2" '[.[] | select(.pid == $pid)] | length'; } # KIND PID
-# All of one process, on one line: to be compared later.
+# What the kernel holds for one process, on one line, to be compared later. It names the thread that asked for a
+# thing, and none when it was the kernel.
 rails_holdings() { # PID
-	local kind
-	for kind in qp mr cm_id cq pd srq; do printf '%s=%s ' "$kind" "$(rails_held_by "$kind" "$1")"; done
-	printf 'fd=%s\n' "$(find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l)"
+	local kind fds=("/proc/$1/fd"/*) tasks=("/proc/$1/task"/*)
+	if [ "$rails_kind" != none ]; then
+		for kind in qp mr cm_id cq pd srq; do
+			printf '"%s"' "$kind"
+			rdma -j resource show "$kind"
+		done | jq -s -j --arg tasks "${tasks[*]##*/}" '($tasks | split(" ") | map(tonumber)) as $tasks
+			| range(0; length; 2) as $i | "\(.[$i])=\([.[$i + 1][] | select(.pid as $pid | $tasks | index($pid))] | length) "'
+	fi
+	printf 'fd=%d\n' "${#fds[@]}"
 }

@@ -1,25 +1,30 @@
 #!/usr/bin/env bash
-# The guest's side of tests/vm/verbs.sh: runs cases one after the other, each on rails that are whole.
+# The guest's side of tests/vm/verbs.sh: runs cases one after the other, each on rails that are whole. And the half of
+# tests/vm/devices.sh that is the same.
 #
 # usage: verbs_inside.sh CASE...      Exit: 0 all good or skipped, 1 not.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-[ -d /job ] || {
+[ -d /job ] || [ "${LAB_PLACE:-}" = devices ] || {
 	echo "this changes the rules of routing: only tests/vm/verbs.sh runs it, in a virtual machine" >&2
 	exit 2
 }
-export TMPDIR=/run/mrc-verbs
-mkdir -p "$TMPDIR"
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 # Daemons pin what their clients register, and soft-iWARP asks for the limit even of root.
-ulimit -l unlimited
+ulimit -l unlimited 2>/dev/null || echo "the limit of locked memory is $(ulimit -l) KiB"
 
 count=0 failed=0
 says() { sed 's/^/#	/' "$1"; }
 # The kernel's own troubles are worse than a failed case.
-kernel_trouble() { dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace|general protection|blocked for more than' | head -n 5; }
+kernel_trouble() {
+	[ "$LAB_PLACE" = guest ] || return 0
+	dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace|general protection|blocked for more than' | head -n 5
+}
 # What processes that have ended still hold is lost until the devices are made anew.
 left_behind() {
-	[ "$LAB_GUEST_DEVICE" != none ] || return 0
+	[ "$LAB_PLACE" = guest ] && [ "$LAB_GUEST_DEVICE" != none ] || return 0
 	local kind
 	for kind in qp mr cm_id cq pd srq; do
 		rdma -j resource show "$kind" 2>/dev/null |

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Two hundred failures in a row of four rails, pulled and silenced: nothing lost, and how long each was felt.
+# shellcheck source-path=SCRIPTDIR source=cases.sh
+. "$(dirname "$0")/cases.sh"
+
+: "${CASE_FAILURES:=200}"
+e2e_hosts 4
+case_whole
+e2e_serve b
+lab_perf_spawn stream a stream b --size "$E2E_SIZE" --verify --duration 0 --in-flight "$E2E_IN_FLIGHT" \
+	${E2E_PACE:+--pace "$E2E_PACE"} --interval 100ms --json
+e2e_goes_on "a stream that has just begun"
+# Progress lines tell in which interval of the stream's own clock a failure was.
+intervals() { grep -cE '^ *[0-9]' "$LAB_DIR/log/stream.err" || :; }
+has_three() { e2e_is a paths '[.[] | select((.state | ascii_downcase) == "good")] | length >= 3'; }
+: >"$LAB_DIR/failures"
+for ((n = 0; n < CASE_FAILURES; n++)); do
+	rail=$((n % 4))
+	lab_wait_for "three rails before the next failure" 30 has_three
+	began=$(intervals)
+	case $((n % 5)) in
+	0) lab_cut $rail a ;;
+	1) lab_cut $rail b ;;
+	2) lab_cut $rail both ;;
+	3) lab_netem $rail both loss 100% ;;
+	4) lab_netem $rail a loss 100% ;;
+	esac
+	sleep 0.2
+	echo "$began $(($(intervals) + 1)) $((n % 5))" >>"$LAB_DIR/failures"
+	case $((n % 5)) in [34]) lab_netem_off $rail ;; *) lab_heal $rail ;; esac
+done
+case_whole 60
+e2e_stream_end
+jq -r --rawfile failures "$LAB_DIR/failures" '
+	.series as $series
+	| [$failures | split("\n")[] | select(. != "") | split(" ") | map(tonumber)] as $list
+	| def stalls($kinds): [$list[] | . as [$from, $to, $kind] | select($kinds | index($kind)) | [$series[$from:$to][].stall_ns_max] | max // 0] | sort;
+	def ms: . / 100000 | round / 10;
+	def line($name; $s): "\($name): \($s | length) failures, stall median \($s[($s | length) / 2 | floor] | ms) ms, 9 of 10 below \($s[($s | length) * 9 / 10 | floor] | ms) ms, longest \($s[-1] | ms) ms";
+	line("pulled"; stalls([0, 1, 2])), line("silenced"; stalls([3, 4])), line("all"; stalls([0, 1, 2, 3, 4])),
+	"messages \(.messages), lost \(.verify.lost), duplicated \(.verify.duplicated), reordered \(.verify.reordered), corrupted \(.verify.corrupted)"' \
+	"$(e2e_result stream)"
+echo "the timers of a queue pair (ack-timeout 14, retry-count 6) would have ended after 420 to 483 ms"
+e2e_end
