@@ -78,6 +78,101 @@ static void an_answered_probe_is_evidence_against_a_late_sibling(void **state)
 	lab_host_fini(&h);
 }
 
+/* As the peer would make it: `count` frames of path 0 were taken in, none of the others' is named. */
+static int feed_probe_ack_of(struct lab_host *h, uint8_t path, uint64_t count)
+{
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = body, .end = body + sizeof(body), .ok = true};
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_PROBE_ACK,
+				   .msg = h->conn->paths[path].probe_id};
+
+	mrc_put_u64(&c, h->conn->ctl_sent);
+	mrc_put_u8(&c, 1);
+	mrc_put_u16(&c, h->conn->paths[0].path_id);
+	mrc_put_u32(&c, h->conn->paths[0].epoch);
+	mrc_put_u64(&c, count);
+	hdr.body_len = (uint32_t)(c.at - body);
+	return lab_feed(h, path, hdr, body);
+}
+
+/* Their acknowledgement may be under way by a slower path than the answer to the probe. */
+static void what_an_answered_probe_says_was_taken_in_is_not_late(void **state)
+{
+	for (int is_missing = 0; is_missing < 2; is_missing++) {
+		struct mrc_path *path;
+		struct lab_host h;
+		uint32_t id;
+
+		lab_solo_up(&h, 2, false);
+		path = &h.conn->paths[0];
+		id = lab_solo_channel(&h, false);
+		lab_ack_all(&h);
+		assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
+		lab_pump(&h);
+		assert_int_equal(frags_on(&h, 0, 0), 1);
+		h.conn->ctl_acked = h.conn->ctl_sent;
+		/* Long enough for two suspicions: the evidence, and a quarter of the timeout more. */
+		for (int i = 0; i < 100; i++) {
+			h.now_ns += 100 * MRC_US;
+			h.conn->paths[1].do_probe = true;
+			lab_pump(&h);
+			assert_int_equal(feed_probe_ack_of(&h, 1, path->posted - is_missing), 0);
+			/* It settles what was in flight at once, before it speaks against anyone. */
+			if (!is_missing) {
+				assert_int_equal(path->acked, path->posted);
+				assert_int_equal(path->bytes_in_flight, 0);
+			}
+		}
+		assert_int_equal(path->suspicions, is_missing);
+		assert_int_equal(path->state, is_missing ? MRC_PATH_ASSUMED_BAD : MRC_PATH_GOOD);
+		assert_int_equal(h.conn->paths[1].state, MRC_PATH_GOOD);
+		lab_host_fini(&h);
+	}
+}
+
+static void an_answer_to_a_probe_says_what_was_taken_in_on_all_paths(void **state)
+{
+	struct lab_host h;
+	const struct mrc_act_post *post;
+	struct mrc_act_post copy;
+	struct mrc_cursor c;
+	uint32_t from, count = 0;
+
+	lab_solo_up(&h, 3, false);
+	lab_solo_channel(&h, false);
+	for (uint32_t n = 0; n < 5; n++)
+		assert_int_equal(lab_feed(&h, 2, (struct mrc_wire_hdr){.type = MRC_WIRE_NOP}, NULL),
+				 0);
+	lab_path(&h, MRC_EV_PATH_DOWN, 1, MRC_REASON_ERROR); /* that is not here */
+	lab_pump(&h);
+	from = h.log_count;
+	assert_int_equal(
+		lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE, .msg = 77, .arg = 88},
+			 NULL),
+		0);
+	lab_pump(&h);
+	post = lab_posted(&h, MRC_WIRE_PROBE_ACK, from, 0);
+	assert_non_null(post);
+	assert_int_equal(post->index, 0);
+	assert_int_equal(post->hdr.msg, 77);
+	assert_int_equal(post->hdr.arg, 88);
+	assert_int_equal(post->hdr.body_len, post->body_len);
+	copy = *post;
+	c = (struct mrc_cursor){.at = copy.body, .end = copy.body + copy.body_len, .ok = true};
+	assert_int_equal(mrc_get_u64(&c), h.conn->ctl_taken);
+	assert_int_equal(mrc_get_u8(&c), 2);
+	for (uint8_t i = 0; i < 3; i += 2, count++) {
+		assert_int_equal(mrc_get_u16(&c), i);
+		assert_int_equal(mrc_get_u32(&c), LAB_PATH_EPOCH);
+		assert_int_equal(mrc_get_u64(&c), h.conn->paths[i].taken);
+		assert_true(h.conn->paths[i].taken > 0);
+	}
+	assert_true(c.ok);
+	assert_ptr_equal(c.at, c.end);
+	assert_int_equal(count, 2);
+	lab_host_fini(&h);
+}
+
 /* A path opened anew by the peer has its older link fenced unasked. */
 static void fenced_without_being_asked_moves_what_was_under_way(void **state)
 {
@@ -264,6 +359,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answered_probe_acknowledges_what_was_before_it),
 		cmocka_unit_test(an_answered_probe_is_evidence_against_a_late_sibling),
+		cmocka_unit_test(what_an_answered_probe_says_was_taken_in_is_not_late),
+		cmocka_unit_test(an_answer_to_a_probe_says_what_was_taken_in_on_all_paths),
 		cmocka_unit_test(fenced_without_being_asked_moves_what_was_under_way),
 		cmocka_unit_test(when_all_paths_owe_an_ack_goes_where_something_is_heard),
 		cmocka_unit_test(path_fenced_that_disproves_a_suspicion_doubles_the_floor),

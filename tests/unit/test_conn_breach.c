@@ -95,18 +95,25 @@ static void look(struct fixture *f, struct before *b)
 		b->acked[i] = f->h.conn->paths[i].acked;
 }
 
-/* Refused, counted, and all is as it was. */
-static void refused(struct fixture *f, const char *name, int r)
+/* All is as it was, but for how many paths are in service. */
+static void unchanged(struct fixture *f, const char *name)
 {
 	struct before after;
 
 	look(f, &after);
-	if (r != -EPROTO)
-		fail_msg("%s: answer %d", name, r);
+	after.info.paths_good = f->before.info.paths_good;
 	/* look() clears all of it first, so bytes between the fields are alike. */
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	if (memcmp(&after, &f->before, sizeof(after)) != 0)
-		fail_msg("%s: refused, but something changed", name);
+		fail_msg("%s: not taken, but something changed", name);
+}
+
+/* Refused, counted, and all is as it was. */
+static void refused(struct fixture *f, const char *name, int r)
+{
+	if (r != -EPROTO)
+		fail_msg("%s: answer %d", name, r);
+	unchanged(f, name);
 	if (lab_info(&f->h).protocol_errors != 1)
 		fail_msg("%s: not counted", name);
 }
@@ -299,9 +306,11 @@ static void acks_out_of_range_are_refused(void **state)
 		{"another epoch: over", 0, 1, 1, 5, 0, 1, 0},
 	};
 
-	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
-		struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACK};
+	for (size_t n = 0; n < 2 * MRC_ARRAY_LEN(rows); n++) {
+		/* An answered probe says the same as an ACK. */
+		struct mrc_wire_hdr hdr = {.type = n % 2 ? MRC_WIRE_PROBE_ACK : MRC_WIRE_ACK};
 		uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+		const size_t i = n / 2;
 		struct mrc_cursor c = {.at = body, .end = body + sizeof(body), .ok = true};
 		struct fixture f;
 		int r;
@@ -317,7 +326,8 @@ static void acks_out_of_range_are_refused(void **state)
 		hdr.body_len = (uint32_t)(c.at - body);
 		r = lab_feed(&f.h, 0, hdr, body);
 		if (r != rows[i].want)
-			fail_msg("%s: answer %d, want %d", rows[i].name, r, rows[i].want);
+			fail_msg("%s: answer %d to %s, want %d", rows[i].name, r,
+				 mrc_wire_type_name(hdr.type), rows[i].want);
 		assert_true(f.h.conn->ctl_acked <= f.h.conn->ctl_next);
 		for (uint8_t path = 0; path < 2; path++)
 			assert_true(f.h.conn->paths[path].acked <= f.h.conn->paths[path].posted);
@@ -343,6 +353,107 @@ static void drained_of_more_paths_than_can_be_is_refused(void **state)
 			refused(&f, "17 paths", r);
 		else
 			assert_int_equal(r, 0);
+		lab_host_fini(&f.h);
+	}
+}
+
+/* An ACK's body always says something. */
+static void only_an_answered_probe_may_have_no_counts(void **state)
+{
+	for (uint32_t len = 0; len < 9 + 14; len++) { /* the counts of one path are that long */
+		for (int is_probe_ack = 0; is_probe_ack < 2; is_probe_ack++) {
+			const uint8_t body[9 + 14] = {[8] = 1};
+			struct mrc_wire_hdr hdr = {.type = is_probe_ack ? MRC_WIRE_PROBE_ACK
+									: MRC_WIRE_ACK,
+						   .body_len = len};
+			struct fixture f;
+			uint64_t asked_ns;
+			int r;
+
+			fixture_init(&f);
+			f.h.conn->paths[0].do_probe = true;
+			lab_pump(&f.h);
+			asked_ns = f.h.conn->paths[0].probe_ns;
+			assert_true(asked_ns != MRC_NEVER);
+			hdr.msg = f.h.conn->paths[0].probe_id;
+			look(&f, &f.before);
+			r = lab_feed(&f.h, 0, hdr, body);
+			if (is_probe_ack && len == 0) {
+				assert_int_equal(r, 0);
+				assert_int_equal(f.h.conn->paths[0].probe_ns, MRC_NEVER);
+			} else {
+				refused(&f, mrc_wire_type_name(hdr.type), r);
+				assert_int_equal(f.h.conn->paths[0].probe_ns, asked_ns);
+			}
+			lab_host_fini(&f.h);
+		}
+	}
+}
+
+/* No client can write where they are: it is the path that damages (DESIGN 7.12), and it knows what went by it. */
+static void a_damaged_control_frame_ends_its_path_and_says_nothing(void **state)
+{
+	const uint8_t types[] = {MRC_WIRE_ACK,   MRC_WIRE_STATE,     MRC_WIRE_DRAINED,
+				 MRC_WIRE_OPEN,  MRC_WIRE_ACCEPT,    MRC_WIRE_VOID,
+				 MRC_WIRE_PROBE, MRC_WIRE_PROBE_ACK, MRC_WIRE_FRAG};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(types); i++) {
+		bool is_frag = types[i] == MRC_WIRE_FRAG;
+		const uint8_t body[64] = {0};
+		struct mrc_wire_hdr hdr = {.type = types[i], .body_len = sizeof(body)};
+		struct mrc_event_in ev = {.kind = MRC_EV_ARRIVED,
+					  .arrived = {.is_placed = true,
+						      .hdr = &hdr,
+						      .body = body}};
+		const struct mrc_act_post *fenced;
+		struct mrc_path *path;
+		struct fixture f;
+		uint64_t taken;
+		uint32_t from;
+
+		fixture_init(&f);
+		path = &f.h.conn->paths[0];
+		hdr.conn_epoch = f.h.conn->epoch;
+		hdr.path_epoch = ev.arrived.path_epoch = path->epoch;
+		hdr.channel = f.wire;
+		if (is_frag) {
+			hdr.msg = 1;
+			hdr.msg_len = 100000;
+			hdr.addr = f.addr;
+			hdr.offset = 90000;
+		}
+		taken = path->taken;
+		from = f.h.log_count;
+		look(&f, &f.before);
+		assert_int_equal(lab_handle(&f.h, &ev), 0);
+		assert_int_equal(path->taken, taken + is_frag);
+		assert_int_equal(lab_path_info(&f.h, 0).header_errors, !is_frag);
+		assert_int_equal(lab_path_info(&f.h, 0).body_errors, is_frag);
+		assert_int_equal(lab_info(&f.h).protocol_errors, 0);
+		if (is_frag) { /* that is asked for again, and nothing is the path's fault */
+			assert_int_equal(path->state, MRC_PATH_GOOD);
+			lab_host_fini(&f.h);
+			continue;
+		}
+		unchanged(&f, mrc_wire_type_name(types[i]));
+		assert_int_equal(lab_path_info(&f.h, 0).state, MRC_PATH_ASSUMED_BAD);
+		assert_int_equal(lab_path_info(&f.h, 0).reason, MRC_REASON_CORRUPT);
+		lab_pump(&f.h);
+		assert_non_null(lab_find(&f.h, MRC_ACT_FENCE, from, 0));
+		assert_int_equal(lab_find(&f.h, MRC_ACT_FENCE, from, 0)->path.index, 0);
+		assert_null(lab_posted(&f.h, MRC_WIRE_PROBE_ACK, from, 0));
+		/* The peer is told to say it again: it was not taken in. */
+		assert_non_null(lab_posted(&f.h, MRC_WIRE_PATH_FENCE, from, 0));
+		assert_int_equal(lab_feed(&f.h, 1,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_PATH_FENCE,
+								.msg = path->path_id,
+								.arg = path->epoch},
+					  NULL),
+				 0);
+		lab_pump(&f.h);
+		fenced = lab_posted(&f.h, MRC_WIRE_PATH_FENCED, from, 0);
+		assert_non_null(fenced);
+		assert_int_equal(fenced->hdr.offset, taken);
 		lab_host_fini(&f.h);
 	}
 }
@@ -741,6 +852,8 @@ int main(void)
 		cmocka_unit_test(bodies_too_short_are_refused),
 		cmocka_unit_test(acks_out_of_range_are_refused),
 		cmocka_unit_test(drained_of_more_paths_than_can_be_is_refused),
+		cmocka_unit_test(only_an_answered_probe_may_have_no_counts),
+		cmocka_unit_test(a_damaged_control_frame_ends_its_path_and_says_nothing),
 		cmocka_unit_test(a_frame_of_another_epoch_than_its_paths_is_refused),
 		cmocka_unit_test(a_fragment_before_its_buffer_was_granted_is_refused),
 		cmocka_unit_test(words_about_channels_that_are_gone_do_nothing),

@@ -100,6 +100,46 @@ static void only_one_host_connects_and_backs_off_without_end(void **state)
 	lab_pair_fini(&p);
 }
 
+/* Fail the next attempt at once, for this reason. */
+static void attempt_fails(struct lab_host *h, enum mrc_path_reason reason)
+{
+	uint32_t from = h->log_count;
+
+	h->now_ns = MRC_MAX(h->now_ns, mrc_conn_deadline_ns(h->conn));
+	lab_timer(h);
+	lab_pump(h);
+	assert_int_equal(lab_count(h, MRC_ACT_CONNECT, from), 1);
+	assert_int_equal(lab_path(h, MRC_EV_PATH_FAILED, 0, reason), 0);
+	lab_pump(h);
+}
+
+/* Nothing was tried: with a cable pulled for long, the first attempt after it is not a long way off. */
+static void attempts_without_a_carrier_do_not_grow_the_backoff(void **state)
+{
+	const enum mrc_path_reason reasons[] = {MRC_REASON_CONNECT, MRC_REASON_CARRIER,
+						MRC_REASON_CONNECT, MRC_REASON_CARRIER};
+	struct mrc_path *path;
+	struct lab_host h;
+	uint64_t want_ns;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+	path = &h.conn->paths[0];
+	want_ns = h.conn->limits.backoff_min_ns;
+	for (size_t i = 0; i < MRC_ARRAY_LEN(reasons); i++) {
+		for (uint32_t n = 0; n < 3; n++) {
+			attempt_fails(&h, reasons[i]);
+			if (reasons[i] == MRC_REASON_CONNECT)
+				want_ns *= 2;
+			assert_int_equal(path->backoff_ns, want_ns);
+			/* It goes on without being told that the carrier is back. */
+			assert_in_range(path->connect_ns - h.now_ns, 1, want_ns + want_ns / 2);
+		}
+	}
+	/* What it was out of service for, if it ever was in it, is not the carrier's being away now. */
+	assert_int_equal(path->reason, MRC_REASON_CONNECT);
+	lab_host_fini(&h);
+}
+
 static void carrier_loss_moves_fragments_to_the_sibling(void **state)
 {
 	struct lab_pair p;
@@ -787,6 +827,7 @@ int main(void)
 		cmocka_unit_test(the_first_frame_of_a_path_epoch_is_path_open),
 		cmocka_unit_test(unanswered_probes_end_the_attempt),
 		cmocka_unit_test(only_one_host_connects_and_backs_off_without_end),
+		cmocka_unit_test(attempts_without_a_carrier_do_not_grow_the_backoff),
 		cmocka_unit_test(carrier_loss_moves_fragments_to_the_sibling),
 		cmocka_unit_test(moved_fragments_are_counted_for_the_log),
 		cmocka_unit_test(the_send_is_not_answered_while_the_rail_may_read),

@@ -542,6 +542,38 @@ static void a_false_suspicion_doubles_the_floor_up_to_the_ceiling(void **state)
 	assert_int_equal(f.path.floor_ns, f.limits.suspect_ceiling_ns);
 }
 
+/* Else the rate of a path that small frames keep full would be taken for what its sender had to say. */
+static void a_path_is_full_by_its_bytes_or_by_its_frames(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t share, bytes; /* of each frame */
+		uint32_t first;        /* that finds it full, from 0 */
+	} rows[] = {
+		{"by its records", 0, 0, RECORDS - 32 - 1},
+		{"by its share", 16, 0, 10},
+		{"small ones, by its share", 16, 100, 10},
+		{"by its bytes", 0, 65536, 2}, /* of 262144: one more as long fills it */
+		{"by its bytes, before its share", 16, 65536, 2},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct fixture f;
+
+		fixture_init(&f);
+		f.path.share = rows[i].share;
+		f.path.full_ns = 1;
+		for (uint32_t n = 0; n <= rows[i].first; n++) {
+			const struct mrc_record *record =
+				mrc_path_push(&f.path, true, rows[i].bytes, MRC_S + n);
+
+			if (record->is_app_limited != (n < rows[i].first))
+				fail_msg("%s: frame %u", rows[i].name, n);
+			assert_int_equal(f.path.full_ns, n < rows[i].first ? 1 : MRC_S + n);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,6 +598,7 @@ int main(void)
 		cmocka_unit_test(nothing_known_leaves_the_window_as_it_was),
 		cmocka_unit_test(nothing_was_delivered_faster_than_it_was_sent),
 		cmocka_unit_test(a_false_suspicion_doubles_the_floor_up_to_the_ceiling),
+		cmocka_unit_test(a_path_is_full_by_its_bytes_or_by_its_frames),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shares of receive entries (DESIGN 7.14), and small things about how a path
- * comes and goes that the embedder relies on.
+ * Shares of receive entries and what each of them takes (DESIGN 7.14), and small
+ * things about how a path comes and goes that the embedder relies on.
  */
 #include "engine_lab.h"
 
@@ -178,6 +178,274 @@ static void two_full_ends_free_each_other(void **state)
 	}
 }
 
+/* ---- what an entry takes ---- */
+
+enum { MSG_BYTES = 30000, NOT_SAID = 1 };
+
+static int feed_entries(struct lab_host *h, uint8_t path, uint32_t share, uint64_t bytes)
+{
+	return lab_feed(h, path,
+			(struct mrc_wire_hdr){.type = MRC_WIRE_PATH_OPEN,
+					      .addr = bytes,
+					      .arg = 1 | (uint64_t)share << 32},
+			NULL);
+}
+
+/*
+ * The fragments posted since `from` are all of an eager message, in order and
+ * none longer than `most`; all but the last are that long. How many there are.
+ */
+static uint32_t fragments_are(struct lab_host *h, uint32_t from, uint32_t most)
+{
+	const struct mrc_act_post *post;
+	uint64_t offset = 0;
+	uint32_t count = 0;
+
+	/* A share takes few of them at once. */
+	for (uint32_t turn = 0; turn < 100; turn++) {
+		lab_pump(h);
+		lab_ack_all(h);
+	}
+	for (; (post = lab_posted(h, MRC_WIRE_FRAG, from, count)); count++) {
+		assert_int_equal(post->hdr.offset, offset);
+		assert_int_equal(post->hdr.body_len, MRC_MIN(most, MSG_BYTES - offset));
+		offset += post->hdr.body_len;
+	}
+	assert_int_equal(offset, MSG_BYTES);
+	return count;
+}
+
+static void a_body_is_no_longer_than_the_peers_entries_take(void **state)
+{
+	const struct {
+		uint32_t share;
+		uint64_t said;
+		uint32_t want;
+	} rows[] = {
+		{8, NOT_SAID, 1024}, /* what every queue pair takes */
+		{8, 1024, 1024},
+		{8, 4100, 4100},
+		{8, MSG_BYTES, MSG_BYTES},
+		{8, MSG_BYTES - 1, MSG_BYTES - 1},
+		{8, 1ULL << 32, MSG_BYTES},
+		{8, UINT64_MAX, MSG_BYTES},
+		{8, 0, MSG_BYTES}, /* no such bound */
+		{0, NOT_SAID, MSG_BYTES},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t id, from;
+
+		shared_up(&h, rows[i].share);
+		id = lab_solo_channel(&h, false);
+		if (rows[i].said != NOT_SAID)
+			assert_int_equal(feed_entries(&h, 0, rows[i].share, rows[i].said), 0);
+		from = h.log_count;
+		assert_int_equal(lab_send(&h, id, MSG_BYTES, MRC_LVL_COMMITTED, 1), 0);
+		assert_int_equal(fragments_are(&h, from, rows[i].want),
+				 (MSG_BYTES + rows[i].want - 1) / rows[i].want);
+		lab_host_fini(&h);
+	}
+}
+
+/* Heard in the epoch before, it says nothing of the queue pair that is there now. */
+static void what_entries_take_is_heard_anew_in_each_epoch(void **state)
+{
+	struct lab_host h;
+	uint32_t id, from;
+
+	shared_up(&h, 32);
+	assert_int_equal(feed_entries(&h, 0, 8, 8192), 0);
+	lab_path(&h, MRC_EV_PATH_DOWN, 0, MRC_REASON_ERROR);
+	lab_pump(&h);
+	lab_path_good(&h, 0, true);
+	id = lab_solo_channel(&h, false);
+	from = h.log_count;
+	assert_int_equal(lab_send(&h, id, MSG_BYTES, MRC_LVL_COMMITTED, 1), 0);
+	fragments_are(&h, from, 1024);
+	lab_host_fini(&h);
+}
+
+/* It takes no room in an entry. What could go as a frame does so, if direct writes are not worth it. */
+static void a_direct_write_is_not_bounded_by_the_entries(void **state)
+{
+	const struct {
+		uint64_t direct_bytes_min;
+		bool is_key;
+		uint32_t len; /* of the message */
+		uint32_t want;
+		bool is_direct;
+	} rows[] = {
+		{0, true, MSG_BYTES, MSG_BYTES, true},
+		{0, false, MSG_BYTES, 2048, false},
+		{65536, true, MSG_BYTES, MSG_BYTES, true}, /* better than many frames */
+		{65536, true, 2049, 2049, true},
+		{65536, true, 2048, 2048, false},
+		{0, true, 2048, 2048, true},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		const struct mrc_limits limits = {.channels_max = 2,
+						  .direct_bytes_min = rows[i].direct_bytes_min};
+		const struct mrc_act_post *post;
+		struct lab_host h;
+		uint32_t id;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, &limits);
+		h.share = 32;
+		lab_path_good(&h, 0, true);
+		assert_int_equal(feed_entries(&h, 0, 8, 2048), 0);
+		id = lab_solo_channel(&h, false);
+		if (rows[i].is_key)
+			assert_int_equal(lab_feed_key(&h, 0, LAB_SPACE, true, 9, 0), 0);
+		assert_int_equal(lab_send(&h, id, rows[i].len, MRC_LVL_COMMITTED, 1), 0);
+		lab_pump(&h);
+		post = lab_posted(&h, MRC_WIRE_FRAG, 0, 0);
+		assert_non_null(post);
+		assert_int_equal(post->hdr.body_len, rows[i].want);
+		assert_int_equal(!!(post->hdr.flags & MRC_WIRE_F_DIRECT), rows[i].is_direct);
+		lab_host_fini(&h);
+	}
+}
+
+/* It was written directly, in one piece, and its copies are frames. */
+static void what_is_sent_again_is_cut_to_what_entries_take(void **state)
+{
+	struct lab_host h;
+	uint32_t id, from, count;
+	uint8_t writer;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 2, NULL);
+	h.share = 32;
+	for (uint8_t i = 0; i < 2; i++) {
+		lab_path_good(&h, i, true);
+		assert_int_equal(feed_entries(&h, i, 16, 4096), 0);
+	}
+	id = lab_solo_channel(&h, false);
+	for (uint8_t i = 0; i < 2; i++)
+		assert_int_equal(lab_feed_key(&h, i, LAB_SPACE, true, 9, 0), 0);
+	assert_int_equal(lab_send(&h, id, MSG_BYTES, MRC_LVL_COMMITTED, 1), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_FRAG, 0), 1);
+	writer = lab_posted(&h, MRC_WIRE_FRAG, 0, 0)->index;
+	from = h.log_count;
+	lab_path(&h, MRC_EV_PATH_DOWN, writer, MRC_REASON_ERROR);
+	count = fragments_are(&h, from, 4096);
+	assert_int_equal(count, 8);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct mrc_wire_hdr *hdr = &lab_posted(&h, MRC_WIRE_FRAG, from, i)->hdr;
+
+		assert_int_equal(hdr->flags, MRC_WIRE_F_EAGER | MRC_WIRE_F_COPY);
+		assert_int_equal(hdr->writer_path, writer);
+		assert_int_equal(hdr->writer_epoch, LAB_PATH_EPOCH);
+	}
+	assert_int_equal(h.conn->frags_out, 0);
+	lab_host_fini(&h);
+}
+
+/* The long probe shows that frames get through, and may not itself be too long for an entry. */
+static void a_probes_padding_fits_the_peers_entries(void **state)
+{
+	const struct {
+		uint32_t share;
+		uint64_t said;
+		uint32_t want;
+	} rows[] = {
+		{8, NOT_SAID, 1024},
+		{8, 1024, 1024},
+		{8, 5000, 5000},
+		{8, 0, 128 * 1024},
+		{8, UINT64_MAX, 128 * 1024},
+		{0, NOT_SAID, 128 * 1024},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t pad = 0;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+		h.share = rows[i].share;
+		assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH, LAB_PATH_EPOCH, LAB_BOOT_B, true),
+				 0);
+		lab_pump(&h);
+		if (rows[i].said != NOT_SAID)
+			assert_int_equal(feed_entries(&h, 0, rows[i].share, rows[i].said), 0);
+		for (uint32_t n = 0; n < h.conn->limits.probe_count; n++) {
+			const struct mrc_act_post *probe = lab_posted(&h, MRC_WIRE_PROBE, 0, n);
+
+			assert_non_null(probe);
+			assert_int_equal(probe->hdr.body_len, probe->pad_len);
+			pad += probe->pad_len;
+			assert_int_equal(lab_feed(&h, 0,
+						  (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE_ACK,
+									.msg = probe->hdr.msg},
+						  NULL),
+					 0);
+			lab_pump(&h);
+		}
+		assert_int_equal(pad, rows[i].want);
+		assert_int_equal(h.conn->paths[0].state, MRC_PATH_GOOD);
+		lab_host_fini(&h);
+	}
+}
+
+static void what_entries_take_out_of_range_is_refused(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t given, share;
+		uint64_t bytes;
+		int want;
+	} rows[] = {
+		{"the least", 32, 8, 1024, 0},
+		{"one less", 32, 8, 1023, -EPROTO},
+		{"one", 32, 8, 1, -EPROTO},
+		{"no such bound", 32, 8, 0, 0},
+		{"as much as can be said", 32, 8, UINT64_MAX, 0},
+		{"a byte stream has no entries", 0, 0, 4096, -EPROTO},
+		{"it says nothing", 0, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t before;
+		int r;
+
+		shared_up(&h, rows[i].given);
+		before = h.conn->paths[0].body_bytes_max;
+		r = feed_entries(&h, 0, rows[i].share, rows[i].bytes);
+		if (r != rows[i].want)
+			fail_msg("%s: answer %d", rows[i].name, r);
+		if (r)
+			assert_int_equal(h.conn->paths[0].body_bytes_max, before);
+		lab_host_fini(&h);
+	}
+}
+
+static void what_our_own_entries_take_is_said_and_not_below_1024(void **state)
+{
+	const struct {
+		uint32_t bytes;
+		int want;
+	} rows[] = {{0, 0}, {1, -EINVAL}, {1023, -EINVAL}, {1024, 0}, {UINT32_MAX, 0}};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 1, NULL);
+		h.share = 16;
+		h.entry_bytes = rows[i].bytes;
+		assert_int_equal(lab_path_up(&h, 0, LAB_EPOCH, 1, LAB_BOOT_B, true), rows[i].want);
+		assert_int_equal(h.conn->paths[0].is_connected, rows[i].want == 0);
+		lab_pump(&h);
+		if (rows[i].want == 0)
+			assert_int_equal(lab_posted(&h, MRC_WIRE_PATH_OPEN, 0, 0)->hdr.addr,
+					 rows[i].bytes);
+		lab_host_fini(&h);
+	}
+}
+
 /* ---- what the embedder sees of a path ---- */
 
 /* Also when its rail answers at once: what it was given up for is told before. */
@@ -312,6 +580,13 @@ int main(void)
 		cmocka_unit_test(our_own_share_is_not_below_eight),
 		cmocka_unit_test(a_share_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(two_full_ends_free_each_other),
+		cmocka_unit_test(a_body_is_no_longer_than_the_peers_entries_take),
+		cmocka_unit_test(what_entries_take_is_heard_anew_in_each_epoch),
+		cmocka_unit_test(a_direct_write_is_not_bounded_by_the_entries),
+		cmocka_unit_test(what_is_sent_again_is_cut_to_what_entries_take),
+		cmocka_unit_test(a_probes_padding_fits_the_peers_entries),
+		cmocka_unit_test(what_entries_take_out_of_range_is_refused),
+		cmocka_unit_test(what_our_own_entries_take_is_said_and_not_below_1024),
 		cmocka_unit_test(bad_is_told_before_the_fence_is_asked_for),
 		cmocka_unit_test(allowing_during_an_attempt_starts_no_second_one),
 		cmocka_unit_test(a_channels_id_is_never_0),

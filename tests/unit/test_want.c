@@ -772,6 +772,43 @@ static void a_new_conn_epoch_gives_daemon_memory_back(void **state)
 	lab_host_fini(&f.h);
 }
 
+/* Those that could have been copied at once, and those that waited: each is given back once and none is copied. */
+static void a_new_conn_epoch_between_a_fence_and_the_copy_counts_each_hold_once(void **state)
+{
+	struct mrc_conn *conn;
+	struct mrc_wire_hdr copy;
+	struct fixture f;
+	uint32_t from;
+
+	direct_init(&f);
+	conn = f.h.conn;
+	f.h.fences = false;
+	copy = part(&f, 40, 50);
+	copy.flags = MRC_WIRE_F_COPY;
+	copy.writer_epoch = LAB_PATH_EPOCH;
+	/* Two that have no writer, one that has, one that was lost and has. */
+	assert_int_equal(lab_feed_frag(&f.h, 1, part(&f, 0, 10), (struct lab_came){.hold = 1}), 0);
+	assert_int_equal(lab_feed_frag(&f.h, 1, part(&f, 20, 30), (struct lab_came){.hold = 2}), 0);
+	assert_int_equal(lab_feed_frag(&f.h, 1, copy, (struct lab_came){.hold = 3}), 0);
+	copy.offset = 60;
+	assert_int_equal(lab_feed_frag(&f.h, 1, copy, (struct lab_came){.is_lost = true}), 0);
+	assert_int_equal(conn->holds_ready, 2);
+	from = f.h.log_count;
+	assert_int_equal(lab_path_up(&f.h, 1, LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_BOOT_B + 1,
+				     true),
+			 0);
+	assert_int_equal(conn->holds_ready, 4);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_HOLD_FREE, from), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(lab_find(&f.h, MRC_ACT_HOLD_FREE, from, i)->msg.hold, i + 1);
+	assert_null(lab_find(&f.h, MRC_ACT_COPY, from, 0));
+	assert_int_equal(conn->holds_ready, 0);
+	assert_int_equal(conn->holds_used, 0);
+	assert_int_equal(conn->holds_lost, 0);
+	lab_host_fini(&f.h);
+}
+
 /* Nor is it kept when the frame itself is refused. */
 static void daemon_memory_comes_back_from_a_frame_that_is_refused(void **state)
 {
@@ -837,6 +874,8 @@ int main(void)
 		cmocka_unit_test(a_piece_that_comes_twice_counts_once),
 		cmocka_unit_test(daemon_memory_comes_back_from_a_frame_of_another_epoch),
 		cmocka_unit_test(a_new_conn_epoch_gives_daemon_memory_back),
+		cmocka_unit_test(
+			a_new_conn_epoch_between_a_fence_and_the_copy_counts_each_hold_once),
 		cmocka_unit_test(daemon_memory_comes_back_from_a_frame_that_is_refused),
 		cmocka_unit_test(an_rts_of_what_was_settled_does_nothing),
 	};
