@@ -155,10 +155,17 @@ static void frame_hand_over(struct world *w, struct mrcd_peer *from)
 
 	if (frame->hdr.type == MRC_WIRE_FRAG && frame->hdr.body_len &&
 	    !mrcd_send_memory(&w->worker, frame->channel_cookie, frame->payload_addr,
-			      frame->hdr.body_len))
+			      frame->hdr.body_len)) {
+		struct mrcd_client *client = NULL;
+
+		/* Only with its client can it have gone: where it lies was judged when it came. */
+		FUZZ_CHECK(!mrcd_client_side_channel(w->worker.clients, frame->channel_cookie,
+						     &client) ||
+			   client->is_dead);
 		frame->hdr = (struct mrc_wire_hdr){.type = MRC_WIRE_NOP,
 						   .conn_epoch = frame->hdr.conn_epoch,
 						   .path_epoch = frame->hdr.path_epoch};
+	}
 	ev.arrived.is_placed =
 		frame->hdr.type == MRC_WIRE_FRAG && payload_copy(w, from->other, frame);
 	/* Both engines are ours: no client can make one break the protocol. */

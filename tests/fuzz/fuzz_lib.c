@@ -10,6 +10,7 @@
  */
 #include "../unit/test_lib_fake.h"
 #include "fuzz.h"
+#include "mrc_client.h"
 
 #define CHANNELS_MAX  16U
 #define LISTENERS_MAX 4U
@@ -29,7 +30,10 @@ struct program {
 	struct mrc_msg *msgs[MSGS_MAX];
 	uint8_t send_state[SENDS_MAX]; /* by user */
 	uint8_t send_channel[SENDS_MAX];
+	uint8_t send_level[SENDS_MAX];
+	uint64_t number_next[CHANNELS_MAX]; /* of what was received, if ordered */
 	uint32_t sends;
+	uint32_t waits[CHANNELS_MAX]; /* mrc_send_wait() that timed out, by channel: open */
 	void *buf;
 	bool is_handshake_due;
 	bool is_detached;
@@ -86,6 +90,7 @@ static bool channel_keep(struct program *p, struct mrc_channel *channel)
 		return false;
 	p->channels[i] = channel;
 	p->is_ended[i] = false;
+	p->number_next[i] = 0;
 	return true;
 }
 
@@ -100,6 +105,7 @@ static void channel_forget(struct program *p, int i)
 		if (p->send_channel[s] == i && p->send_state[s] == SEND_OPEN)
 			p->send_state[s] = SEND_FORGOTTEN;
 	}
+	p->waits[i] = 0;
 	p->channels[i] = NULL;
 }
 
@@ -115,15 +121,24 @@ static void msg_keep(struct program *p, struct mrc_msg *msg)
 {
 	const uint8_t *data = mrc_msg_data(msg);
 	size_t len = mrc_msg_len_bytes(msg);
+	int i = channel_index(p, mrc_msg_channel(msg));
 	uint32_t sum = 0;
 
+	if (i >= 0 && !mrc_channel_is_unordered(p->channels[i])) {
+		FUZZ_CHECK(mrc_msg_number(msg) >= p->number_next[i]);
+		p->number_next[i] = mrc_msg_number(msg) + 1;
+	}
+	/* Behind it something else may be mapped: reading tells nothing. */
 	FUZZ_CHECK(len <= FAKE_LANDING_BYTES);
-	for (size_t i = 0; i < len; i++) /* there, and readable to its end */
-		sum += data[i];
+	FUZZ_CHECK(data >= (const uint8_t *)p->client->landing_arena.bytes &&
+		   data + len <=
+			   (const uint8_t *)p->client->landing_arena.bytes + FAKE_LANDING_BYTES);
+	for (size_t at = 0; at < len; at++) /* there, and readable to its end */
+		sum += data[at];
 	FUZZ_CHECK(sum <= len * 255);
-	for (uint32_t i = 0; i < MSGS_MAX; i++) {
-		if (p->msgs[i] == NULL) {
-			p->msgs[i] = msg;
+	for (uint32_t m = 0; m < MSGS_MAX; m++) {
+		if (p->msgs[m] == NULL) {
+			p->msgs[m] = msg;
 			return;
 		}
 	}
@@ -151,8 +166,16 @@ static void event_take(struct program *p, const struct mrc_event *event)
 		break;
 	case MRC_EVENT_SENT:
 		FUZZ_CHECK(i >= 0);
+		if (p->buf && event->user == (uintptr_t)p->buf) { /* of an mrc_send_wait() */
+			FUZZ_CHECK(p->waits[i] > 0);
+			p->waits[i]--;
+			break;
+		}
 		FUZZ_CHECK(event->user < p->sends && p->send_state[event->user] == SEND_OPEN);
 		FUZZ_CHECK(p->send_channel[event->user] == i);
+		FUZZ_CHECK(event->status != MRC_STATUS_OK ||
+			   (event->level >= MRC_LEVEL_PLACED &&
+			    event->level >= p->send_level[event->user]));
 		p->send_state[event->user] = SEND_ANSWERED;
 		break;
 	case MRC_EVENT_RECEIVED:
@@ -171,6 +194,8 @@ static void event_take(struct program *p, const struct mrc_event *event)
 		p->is_detached = true;
 		for (uint32_t s = 0; s < p->sends; s++)
 			FUZZ_CHECK(p->send_state[s] != SEND_OPEN);
+		for (uint32_t c = 0; c < CHANNELS_MAX; c++)
+			FUZZ_CHECK(p->waits[c] == 0);
 		break;
 	default:
 		FUZZ_CHECK(!"an event of no type");
@@ -205,7 +230,66 @@ static void send_step(struct program *p, int i)
 	FUZZ_CHECK(mrc_channel_sends_outstanding(p->channels[i]) > 0);
 	p->send_state[p->sends] = SEND_OPEN;
 	p->send_channel[p->sends] = (uint8_t)i;
+	p->send_level[p->sends] = (uint8_t)level;
 	p->sends++;
+}
+
+/* What the library counts is what the program waits for. */
+static void outstanding_check(const struct program *p, int i)
+{
+	uint32_t open = p->waits[i];
+
+	for (uint32_t s = 0; s < p->sends; s++)
+		open += p->send_channel[s] == i && p->send_state[s] == SEND_OPEN;
+	FUZZ_CHECK(mrc_channel_sends_outstanding(p->channels[i]) == open);
+}
+
+/* Timed out, as nobody answers meanwhile, unless what it waits for is there already. */
+static void send_wait_step(struct program *p, int i)
+{
+	struct mrc_event event;
+	uint32_t before = mrc_channel_sends_outstanding(p->channels[i]);
+	int r;
+
+	if (p->buf == NULL && mrc_buf_alloc(p->client, 8192, &p->buf) != 0)
+		p->buf = NULL;
+	if (p->buf == NULL)
+		return;
+	r = mrc_send_wait(p->channels[i], p->buf, fuzz_u8(&p->in), MRC_LEVEL_VISIBLE, 0, &event);
+	if (r == 0)
+		FUZZ_CHECK(event.type == MRC_EVENT_SENT && event.channel == p->channels[i]);
+	else
+		p->waits[i] += mrc_channel_sends_outstanding(p->channels[i]) > before;
+}
+
+/* Calls that wait, with no time to. */
+static void blocking_step(struct program *p)
+{
+	struct mrc_listener **listener = &p->listeners[fuzz_below(&p->in, LISTENERS_MAX)];
+	struct mrc_channel *channel = NULL;
+	int status = 1;
+	int r;
+
+	if (fuzz_flip(&p->in)) {
+		r = mrc_connect(p->client, "there/svc", fuzz_flip(&p->in), 0, &channel, &status);
+		FUZZ_CHECK((r == 0 && status == MRC_STATUS_OK) == (channel != NULL));
+		if (channel && !channel_keep(p, channel))
+			mrc_channel_free(channel);
+	} else if (*listener == NULL) {
+		r = mrc_listen(p->client, "svc3", 0, listener, &status);
+		FUZZ_CHECK((r == 0 && status == MRC_STATUS_OK) == (*listener != NULL));
+	}
+}
+
+static void channel_look(const struct program *p, struct mrc_channel *channel)
+{
+	int here;
+
+	FUZZ_CHECK(mrc_channel_client(channel) == p->client);
+	mrc_channel_set_context(channel, &here);
+	FUZZ_CHECK(mrc_channel_context(channel) == &here);
+	mrc_channel_is_unordered(channel);
+	mrc_channel_message_bytes_max(channel);
 }
 
 static void channel_step(struct program *p, uint32_t what, int i)
@@ -216,6 +300,7 @@ static void channel_step(struct program *p, uint32_t what, int i)
 
 	if (channel == NULL)
 		return;
+	outstanding_check(p, i);
 	switch (what) {
 	case 0:
 		mrc_accept_incoming(channel);
@@ -238,6 +323,12 @@ static void channel_step(struct program *p, uint32_t what, int i)
 	case 7:
 		if (mrc_recv(channel, 0, &msg) == 0)
 			msg_keep(p, msg);
+		break;
+	case 8:
+		send_wait_step(p, i);
+		break;
+	case 9:
+		channel_look(p, channel);
 		break;
 	default: {
 		/* It frees the channel when it is over, or not. What was sent is not reported then. */
@@ -273,9 +364,10 @@ static void msg_step(struct program *p)
 
 static void program_step(struct program *p)
 {
-	uint32_t what = fuzz_below(&p->in, 12);
+	uint32_t what = fuzz_below(&p->in, 14);
 	struct mrc_listener **listener = &p->listeners[fuzz_below(&p->in, LISTENERS_MAX)];
 	struct mrc_channel *channel;
+	int at; /* read in turn: compilers differ in which argument they read first */
 
 	switch (what) {
 	case 0:
@@ -308,12 +400,16 @@ static void program_step(struct program *p)
 	case 6:
 		mrc_wait(p->client, 0);
 		break;
+	case 12:
+		blocking_step(p);
+		break;
 	case 7:
 	case 8:
 		msg_step(p);
 		break;
 	default:
-		channel_step(p, fuzz_below(&p->in, 9), (int)fuzz_below(&p->in, CHANNELS_MAX));
+		at = (int)fuzz_below(&p->in, CHANNELS_MAX);
+		channel_step(p, fuzz_below(&p->in, 11), at);
 		break;
 	}
 }
