@@ -19,6 +19,8 @@ struct mrcd_arena {
 	uint32_t used_count;
 	uint32_t word_count;
 	uint32_t hint;   /* no page below it is free */
+	uint32_t span;   /* 0: always the lowest; else how far to rotate */
+	uint32_t next;   /* rotating: behind the last run taken */
 	uint64_t *used;  /* ours; word_count words */
 	uint64_t *first; /* ours; word_count words */
 };
@@ -107,6 +109,29 @@ void mrcd_arena_free(struct mrcd_arena *arena)
 	free(arena);
 }
 
+/* The lowest run of free pages from `begin` on. */
+static bool run_take(struct mrcd_arena *arena, uint32_t begin, uint32_t count, uint64_t *offset_out)
+{
+	begin = page_find(arena, begin, false);
+	while (arena->page_count - begin >= count) {
+		uint32_t end = page_find(arena, begin, true);
+
+		if (end - begin >= count) {
+			bits_write(arena->used, begin, count, true);
+			bits_write(arena->first, begin, 1, true);
+			arena->used_count += count;
+			if (begin == arena->hint)
+				arena->hint = begin + count;
+			if (arena->span > 0)
+				arena->next = begin + count < arena->span ? begin + count : 0;
+			*offset_out = arena->start_offset + (uint64_t)begin * MRCD_ARENA_PAGE_BYTES;
+			return true;
+		}
+		begin = page_find(arena, end, false);
+	}
+	return false;
+}
+
 int mrcd_arena_take(struct mrcd_arena *arena, uint64_t len_bytes, uint64_t *offset_out)
 {
 	uint64_t wanted = pages_of(len_bytes);
@@ -120,21 +145,14 @@ int mrcd_arena_take(struct mrcd_arena *arena, uint64_t len_bytes, uint64_t *offs
 		return -ENOMEM;
 	begin = page_find(arena, arena->hint, false);
 	arena->hint = begin;
-	while (arena->page_count - begin >= count) {
-		uint32_t end = page_find(arena, begin, true);
+	if (arena->next > begin && run_take(arena, arena->next, count, offset_out))
+		return 0;
+	return run_take(arena, begin, count, offset_out) ? 0 : -ENOMEM;
+}
 
-		if (end - begin >= count) {
-			bits_write(arena->used, begin, count, true);
-			bits_write(arena->first, begin, 1, true);
-			arena->used_count += count;
-			if (begin == arena->hint)
-				arena->hint = begin + count;
-			*offset_out = arena->start_offset + (uint64_t)begin * MRCD_ARENA_PAGE_BYTES;
-			return 0;
-		}
-		begin = page_find(arena, end, false);
-	}
-	return -ENOMEM;
+void mrcd_arena_rotate(struct mrcd_arena *arena, uint64_t span_bytes)
+{
+	arena->span = (uint32_t)MRC_MIN(pages_of(span_bytes), (uint64_t)arena->page_count);
 }
 
 void mrcd_arena_give(struct mrcd_arena *arena, uint64_t offset, uint64_t len_bytes)

@@ -3,7 +3,7 @@
  * mrcd_arena - who has which part of a landing arena
  *
  * Hands out runs of whole pages, always the lowest that fit, so that memory
- * given back is used again while it is hot. It keeps the books only and never
+ * given back is used again while it is hot (but see mrcd_arena_rotate()). It keeps the books only and never
  * touches the memory itself. Nothing is allocated after mrcd_arena_new().
  *
  * Giving back what was not taken, or not in the same piece, is our own mistake
@@ -35,6 +35,13 @@ void mrcd_arena_free(struct mrcd_arena *arena);
 int mrcd_arena_take(struct mrcd_arena *arena, uint64_t len_bytes, uint64_t *offset_out);
 /* Give back what was taken at this offset with this length. */
 void mrcd_arena_give(struct mrcd_arena *arena, uint64_t offset, uint64_t len_bytes);
+
+/*
+ * Use memory given back as late as may be, instead of at once: take what lies
+ * behind the last run taken, and begin anew beyond span_bytes. For the hunt for
+ * late writes (mrcd_poison.h).
+ */
+void mrcd_arena_rotate(struct mrcd_arena *arena, uint64_t span_bytes);
 
 /* Whole pages taken, and all there are. */
 uint64_t mrcd_arena_used_bytes(const struct mrcd_arena *arena);

@@ -404,7 +404,9 @@ static void on_sigbus_bell(evutil_socket_t fd, short what, void *context)
 		if (client == NULL || client->is_dead)
 			continue;
 		if (mrcd_sigbus_has_hit(client->rings.sigbus_slot) ||
-		    mrcd_sigbus_has_hit(client->send_arena.sigbus_slot))
+		    mrcd_sigbus_has_hit(client->send_arena.sigbus_slot) ||
+		    (client->landing.sigbus_slot != UINT32_MAX &&
+		     mrcd_sigbus_has_hit(client->landing.sigbus_slot)))
 			mrcd_client_break(client, "its memory went away under the daemon");
 	}
 }
@@ -660,6 +662,8 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	side->touched_max = worker->conf->peer_count + 2;
 	side->log_refused = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 10);
 	side->log_broken = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 20);
+	side->log_huge = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 4);
+	mrcd_client_side_poison_read(side);
 	TAILQ_INIT(&side->pendings);
 	TAILQ_INIT(&side->active);
 	TAILQ_INIT(&side->bells);
@@ -741,6 +745,7 @@ void mrcd_client_side_free(struct mrcd_client_side *side)
 	event_free_any(side->turn_event);
 	event_free_any(side->deadline_event);
 	event_free_any(side->sigbus_event);
+	event_free_any(side->poison_event);
 	if (side->listen_fd >= 0)
 		close(side->listen_fd);
 	if (side->sigbus_fd >= 0)
@@ -768,22 +773,28 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 
 	for (uint32_t i = 0; i < side->clients_max; i++) {
 		const struct mrcd_client *client = side->clients[i];
+		json_t *object;
 
 		if (client == NULL)
 			continue;
-		json_array_append_new(
-			array,
-			json_pack("{s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-				  "name", client->name, "pid", (json_int_t)client->pid, "uid",
-				  (json_int_t)client->uid, "ending", client->is_dead, "channels",
-				  (json_int_t)client->channel_count, "listeners",
-				  (json_int_t)client->listener_count, "sends_outstanding",
-				  (json_int_t)client->send_count, "send_arena_bytes",
-				  (json_int_t)client->send_arena.len_bytes, "landing_arena_bytes",
-				  (json_int_t)client->landing.len_bytes, "landing_used_bytes",
-				  (json_int_t)landing_used_bytes(client), "completions",
-				  (json_int_t)client->completions, "submissions",
-				  (json_int_t)client->submissions));
+		object = json_pack("{s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+				   "s:I, s:I}",
+				   "name", client->name, "pid", (json_int_t)client->pid, "uid",
+				   (json_int_t)client->uid, "ending", client->is_dead, "channels",
+				   (json_int_t)client->channel_count, "listeners",
+				   (json_int_t)client->listener_count, "sends_outstanding",
+				   (json_int_t)client->send_count, "send_arena_bytes",
+				   (json_int_t)client->send_arena.len_bytes, "landing_arena_bytes",
+				   (json_int_t)client->landing.len_bytes, "send_page_bytes",
+				   (json_int_t)client->send_arena.page_bytes, "landing_page_bytes",
+				   (json_int_t)client->landing.page_bytes, "landing_used_bytes",
+				   (json_int_t)landing_used_bytes(client), "completions",
+				   (json_int_t)client->completions, "submissions",
+				   (json_int_t)client->submissions);
+		if (client->poison != NULL)
+			json_object_set_new(object, "late_writes",
+					    json_integer((json_int_t)client->late_writes));
+		json_array_append_new(array, object);
 	}
 	return array;
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,10 @@
 #include <unistd.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_memfd.h"
 #include "mrcd_sigbus.h"
 
 #define EAGER_BYTES_DEFAULT (32U * 1024U) /* struct mrc_limits */
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 static uint64_t power_of_two_above(uint64_t value)
 {
@@ -87,38 +85,34 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 	return 0;
 }
 
-/* A sealed memfd of this size, mapped; *fd_out is the caller's. */
-static int map_new(struct mrcd_map *map, const char *name, uint64_t len_bytes, int *fd_out)
+/* A sealed memfd of this size, mapped; *fd_out is the caller's. Huge pages when they can be had. */
+static int map_new(struct mrcd_client *client, struct mrcd_map *map, const char *name,
+		   uint64_t len_bytes, uint64_t huge_page_bytes, int *fd_out)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	void *addr;
-	int r;
+	struct mrcd_client_side *side = client->side;
+	char why[MRCD_MEMFD_TEXT_BYTES];
+	struct mrcd_memfd memfd;
+	uint64_t held_back;
+	int r = mrcd_memfd_new(name, len_bytes, huge_page_bytes, &memfd, why);
 
-	if (fd < 0 && errno == EINVAL) /* a kernel older than MFD_NOEXEC_SEAL (6.3) */
-		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	/* With the default mode a client could reopen a read-only descriptor for writing. */
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)len_bytes) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-		r = -errno;
-		close(fd);
+	if (r < 0)
 		return r;
-	}
-	addr = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (addr == MAP_FAILED) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	map->addr = addr;
-	map->len_bytes = len_bytes;
-	map->sigbus_slot = UINT32_MAX;
-	*fd_out = fd;
+	if (why[0] != 0 && mrcd_log_allowed(&side->log_huge, side->worker->now_ns, &held_back))
+		mrcd_warn("client %s: %s made of ordinary pages. %s (%" PRIu64
+			  " such lines held back)",
+			  client->name, name, why, held_back);
+	*map = (struct mrcd_map){
+		.addr = memfd.addr,
+		.len_bytes = memfd.len_bytes,
+		.page_bytes = memfd.page_bytes,
+		.sigbus_slot = UINT32_MAX,
+	};
+	*fd_out = memfd.fd;
 	return 0;
 }
 
-/* For memory the client can write and so punch holes in. */
+/* For memory that can go: the client can punch holes in what it can write, and a control group
+ * may grant no more huge pages when one is first touched. */
 static int map_watch(struct mrcd_map *map, int bell_fd)
 {
 	return mrcd_sigbus_watch(map->addr, map->len_bytes, bell_fd, &map->sigbus_slot);
@@ -199,8 +193,8 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
 	if (client->shadows == NULL)
 		return -ENOMEM;
-	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes,
-		    fd_out);
+	r = map_new(client, &client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes,
+		    0, fd_out);
 	if (r < 0)
 		return r;
 	r = map_watch(&client->rings, client->side->sigbus_fd);
@@ -243,6 +237,7 @@ static int pools_new(struct mrcd_client *client)
 	for (uint32_t i = 0; i < client->channels_max; i++) {
 		client->channels[i].index = i;
 		TAILQ_INIT(&client->channels[i].queue);
+		TAILQ_INIT(&client->channels[i].poisoned);
 		TAILQ_INSERT_TAIL(&client->channels_free, &client->channels[i], entry);
 	}
 	while (1U << client->channel_bits < client->channels_max)
@@ -252,7 +247,11 @@ static int pools_new(struct mrcd_client *client)
 	r = mrcd_arena_new(0, half, &client->buffer_arena);
 	if (r < 0)
 		return r;
-	return mrcd_arena_new(half, half, &client->ring_arena);
+	r = mrcd_arena_new(half, half, &client->ring_arena);
+	if (r < 0 || !client->side->poison_mode.is_on)
+		return r;
+	mrcd_arena_rotate(client->buffer_arena, MRCD_POISON_SPAN_BYTES);
+	return mrcd_poison_new(client->landing.addr, client->landing.len_bytes, &client->poison);
 }
 
 static int regions_new(struct mrcd_client *client)
@@ -311,13 +310,19 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	r = rings_new(client, version, &fds_out[MRC_ABI_FD_RINGS]);
 	if (r < 0)
 		goto err;
-	r = map_new(&client->send_arena, "mrcd-send", send_bytes, &fds_out[MRC_ABI_FD_SEND_ARENA]);
+	r = map_new(client, &client->send_arena, "mrcd-send", send_bytes, limits->huge_page_bytes,
+		    &fds_out[MRC_ABI_FD_SEND_ARENA]);
 	if (r < 0)
 		goto err;
 	r = map_watch(&client->send_arena, side->sigbus_fd);
 	if (r < 0)
 		goto err;
-	r = map_new(&client->landing, "mrcd-landing", landing_bytes, &landing_fd);
+	r = map_new(client, &client->landing, "mrcd-landing", landing_bytes,
+		    limits->huge_page_bytes, &landing_fd);
+	if (r < 0)
+		goto err;
+	if (client->landing.page_bytes > MRCD_ARENA_PAGE_BYTES)
+		r = map_watch(&client->landing, side->sigbus_fd);
 	if (r < 0)
 		goto err;
 	r = reopen_read_only(landing_fd);
@@ -411,6 +416,9 @@ void mrcd_client_free(struct mrcd_client *client)
 	if (client == NULL)
 		return;
 	mrcd_region_end(client->landing_region);
+	if (client->poison != NULL)
+		mrcd_client_poison_check(client, 0, client->landing.len_bytes);
+	mrcd_poison_free(client->poison);
 	map_close(&client->landing);
 	mrcd_arena_free(client->ring_arena);
 	mrcd_arena_free(client->buffer_arena);

@@ -48,6 +48,7 @@ struct mrcd_channel *mrcd_channel_new(struct mrcd_client *client, struct mrcd_pe
 		.peer = peer,
 	};
 	TAILQ_INIT(&channel->queue);
+	TAILQ_INIT(&channel->poisoned);
 	channel->id = channel->serial << client->channel_bits | channel->index;
 	snprintf(channel->service, sizeof(channel->service), "%s", service);
 	client->channel_count++;
@@ -81,6 +82,7 @@ void mrcd_channel_retire(struct mrcd_client *client, struct mrcd_channel *channe
 		return;
 	MRC_ASSERT(TAILQ_EMPTY(&channel->queue));
 	if (channel->ring_bytes > 0) {
+		mrcd_client_poison_fill(client, channel->ring_offset, channel->ring_bytes);
 		mrcd_arena_give(client->ring_arena, channel->ring_offset, channel->ring_bytes);
 		channel->ring_bytes = 0;
 		client->ring_count--;
@@ -114,6 +116,7 @@ static bool channel_take_ring(struct mrcd_client *client, struct mrcd_channel *c
 		if (len_bytes < client->ring_bytes_min)
 			return false;
 	}
+	mrcd_client_poison_check(client, channel->ring_offset, len_bytes);
 	channel->ring_bytes = len_bytes;
 	client->ring_count++;
 	return true;
@@ -357,6 +360,8 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 		bool was_waited_for = msg->is_engine_done && !msg->is_eager;
 
 		msg->state = MRCD_MSG_RELEASED;
+		if (msg->is_eager && mrcd_client_poison_hold(client, channel, msg))
+			return;
 		if (msg->is_eager || msg->is_engine_done)
 			mrcd_msg_give(client, channel, msg);
 		if (was_waited_for)
@@ -417,6 +422,7 @@ static void submit_close(struct mrcd_client *client, struct mrcd_channel *channe
 		mrcd_channel_end(client, channel, MRC_STATUS_OK, 0);
 		return;
 	}
+	mrcd_channel_poison_end(client, channel);
 	channel->is_closing = true;
 	mrcd_channel_feed(client, channel);
 }

@@ -8,6 +8,7 @@
  *	mrcd_client_channel.c  listeners, channels, and what clients ask of them
  *	mrcd_client_send.c     messages going out, until they are answered
  *	mrcd_client_msg.c      messages coming in, until their memory is free
+ *	mrcd_client_poison.c   the hunt for writes into memory that is free
  *	mrcd_client_perform.c  the engine's actions, and the end of all channels
  *
  * A turn. Clients whose bell rang are `active`: each turn takes a bounded part
@@ -39,6 +40,7 @@
 #include "mrcd_client.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_poison.h"
 #include "mrcd_service.h"
 
 #define MRCD_TURN_ENTRIES_MAX  256U  /* submissions of one client in one turn */
@@ -50,6 +52,9 @@
 #define MRCD_SQ_ENTRIES_MAX    4096U
 #define MRCD_CLIENTS_MAX       65536U     /* by the cookie's layout */
 #define MRCD_NUMBER_NONE       UINT64_MAX /* SENT of a message that never got a number */
+/* Looking for late writes: how soon buffers are used again, and how long ring space is held back. */
+#define MRCD_POISON_SPAN_BYTES (16U << 20)
+#define MRCD_POISON_HOLD_NS    (400 * MRC_MS)
 
 /* What a completion entry was, to know what it means that the client has taken it. */
 enum mrcd_told {
@@ -96,8 +101,8 @@ enum mrcd_msg_state {
  * with it: a program may read what it received after its channel has closed.
  */
 struct mrcd_msg {
-	TAILQ_ENTRY(mrcd_msg) want_entry;
-	struct mrcd_msg *next; /* in its bucket, or in the free list */
+	TAILQ_ENTRY(mrcd_msg) want_entry; /* in the client's wants, or in the channel's poisoned */
+	struct mrcd_msg *next;            /* in its bucket, or in the free list */
 	uint64_t number;
 	uint64_t addr; /* in the landing arena */
 	uint64_t len_bytes;
@@ -105,6 +110,8 @@ struct mrcd_msg {
 	uint8_t state;       /* enum mrcd_msg_state */
 	bool is_eager;       /* lies in the channel's landing ring */
 	bool is_engine_done; /* HELD: only the client's release is missing */
+	bool is_poisoned;    /* RELEASED: in its channel's poisoned; the engine does not know yet */
+	uint64_t poisoned_ns;
 };
 TAILQ_HEAD(mrcd_want_list, mrcd_msg);
 
@@ -139,9 +146,12 @@ struct mrcd_channel {
 	uint32_t gaps_unread;
 	uint32_t sends_in_engine;
 	uint32_t queue_count;
-	uint32_t msg_count;          /* records in its buckets */
-	uint64_t number_end;         /* above every number delivered */
-	struct mrcd_send_list queue; /* not yet in the engine, in order */
+	uint32_t msg_count;             /* records in its buckets */
+	uint64_t number_end;            /* above every number delivered */
+	struct mrcd_send_list queue;    /* not yet in the engine, in order */
+	struct mrcd_want_list poisoned; /* released eager messages, oldest first (mrcd_poison.h) */
+	uint32_t poisoned_count;
+	uint64_t poisoned_bytes;
 	char service[MRC_NAME_MAX + 1];
 };
 TAILQ_HEAD(mrcd_channel_list, mrcd_channel);
@@ -159,6 +169,7 @@ struct mrcd_listener {
 struct mrcd_map {
 	uint8_t *addr; /* NULL: none */
 	uint64_t len_bytes;
+	uint64_t page_bytes;  /* what it is made of */
 	uint32_t sigbus_slot; /* UINT32_MAX: not watched */
 };
 
@@ -221,6 +232,8 @@ struct mrcd_client {
 	struct mrcd_arena *ring_arena;   /* the upper half of the landing arena: landing rings */
 	struct mrcd_arena *buffer_arena; /* the lower half: one buffer per large message */
 	uint64_t ring_bytes_min;
+	struct mrcd_poison *poison; /* of the landing arena; NULL: off */
+	uint64_t late_writes;
 
 	uint64_t completions, submissions; /* counters for mrcctl */
 };
@@ -268,7 +281,12 @@ struct mrcd_client_side {
 	struct mrcd_peer **pumping; /* those of the turn that is ending */
 	uint32_t touched_count, touched_max;
 	struct mrcd_peer *performing; /* the peer whose pump we are called from */
-	struct mrcd_log_limit log_refused, log_broken;
+	struct mrcd_log_limit log_refused, log_broken, log_huge, log_late;
+
+	struct mrcd_poison_mode poison_mode;
+	struct event *poison_event; /* while anything is poisoned and held back; NULL: nothing is */
+	uint32_t poisoned_count;    /* held back, all clients */
+	uint64_t late_writes;
 };
 
 /* ---- mrcd_client.c ---- */
@@ -370,6 +388,28 @@ void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *
  * has, if the receiver lets it; *next_out: when to look again.
  */
 void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *next_out);
+
+/* ---- mrcd_client_poison.c ---- */
+
+/* What the environment asks for. */
+void mrcd_client_side_poison_read(struct mrcd_client_side *side);
+
+/* All of these do nothing when the client has no poison. */
+
+/* Pages of the landing arena that were taken from, or are given back to, one of its halves. */
+void mrcd_client_poison_fill(struct mrcd_client *client, uint64_t offset, uint64_t len_bytes);
+void mrcd_client_poison_check(struct mrcd_client *client, uint64_t offset, uint64_t len_bytes);
+/*
+ * The client has released an eager message. True: the engine is told later,
+ * when its bytes have been poison for a while; the record lives until then.
+ */
+bool mrcd_client_poison_hold(struct mrcd_client *client, struct mrcd_channel *channel,
+			     struct mrcd_msg *msg);
+/* Tell it now: of the whole channel. The channel is not retired by this. */
+void mrcd_channel_poison_end(struct mrcd_client *client, struct mrcd_channel *channel);
+/* This record goes, whatever it was. */
+void mrcd_msg_poison_forget(struct mrcd_client *client, struct mrcd_channel *channel,
+			    struct mrcd_msg *msg);
 
 /* ---- mrcd_client_msg.c ---- */
 

@@ -65,10 +65,17 @@ static void msg_free(struct mrcd_client *client, struct mrcd_channel *channel, s
 	*at = msg->next;
 	if (msg->state == MRCD_MSG_WANTED)
 		TAILQ_REMOVE(&client->wants, msg, want_entry);
+	mrcd_msg_poison_forget(client, channel, msg);
 	msg->next = client->msgs_free;
 	client->msgs_free = msg;
 	MRC_ASSERT(channel->msg_count > 0);
 	channel->msg_count--;
+}
+
+static void buffer_give(struct mrcd_client *client, const struct mrcd_msg *msg)
+{
+	mrcd_client_poison_fill(client, msg->addr, msg->len_bytes);
+	mrcd_arena_give(client->buffer_arena, msg->addr, msg->len_bytes);
 }
 
 /* Give landing buffers to who waits, first come first served; for each channel that is the engine's order. */
@@ -84,6 +91,7 @@ void mrcd_client_grant(struct mrcd_client *client)
 		MRC_ASSERT(channel->id == msg->channel_id);
 		if (mrcd_arena_take(client->buffer_arena, msg->len_bytes, &msg->addr) < 0)
 			return;
+		mrcd_client_poison_check(client, msg->addr, msg->len_bytes);
 		TAILQ_REMOVE(&client->wants, msg, want_entry);
 		msg->state = MRCD_MSG_GRANTED;
 		ev.msg = (struct mrc_ev_msg){
@@ -94,7 +102,7 @@ void mrcd_client_grant(struct mrcd_client *client)
 		};
 		if (mrcd_client_side_tell(client->side, channel->peer, &ev) < 0) {
 			/* Given up meanwhile. */
-			mrcd_arena_give(client->buffer_arena, msg->addr, msg->len_bytes);
+			buffer_give(client, msg);
 			msg_free(client, channel, msg);
 		}
 	}
@@ -104,7 +112,7 @@ void mrcd_client_grant(struct mrcd_client *client)
 void mrcd_msg_give(struct mrcd_client *client, struct mrcd_channel *channel, struct mrcd_msg *msg)
 {
 	if (!msg->is_eager && msg->state != MRCD_MSG_WANTED)
-		mrcd_arena_give(client->buffer_arena, msg->addr, msg->len_bytes);
+		buffer_give(client, msg);
 	msg_free(client, channel, msg);
 }
 

@@ -21,6 +21,7 @@ void mrcd_client_abort_channels(struct mrcd_client *client)
 		if (state == MRCD_CHANNEL_FREE)
 			continue;
 		mrcd_channel_answer_queue(client, channel, MRC_STATUS_DETACHED);
+		mrcd_channel_poison_end(client, channel);
 		if (state == MRCD_CHANNEL_INCOMING) {
 			mrcd_channel_refuse(client, channel, MRC_OUT_NO_SERVICE, 0);
 		} else if (!channel->is_engine_done) {

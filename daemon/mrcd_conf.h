@@ -82,6 +82,7 @@ struct mrcd_conf_client_limits {
 	uint64_t landing_ring_bytes;  /* of one channel: 1 MiB; at least twice eager-max */
 	uint64_t send_arena_bytes;    /* default and bound per client: 256 MiB */
 	uint64_t landing_arena_bytes; /* 256 MiB */
+	uint64_t huge_page_bytes;     /* of arenas; 0: ordinary pages; see mrcd_memfd_new() */
 };
 
 struct mrcd_conf {

@@ -8,6 +8,7 @@
 
 #include "mrcd_conf_address.h"
 #include "mrcd_conf_load.h"
+#include "mrcd_memfd.h"
 
 #define WHY_BYTES 384
 
@@ -135,6 +136,23 @@ static int number_store(const struct mrcd_conf_key *key, enum mrcd_unit unit, co
 	return 0;
 }
 
+/* Which sizes there are depends on the machine, and on the kernel that runs when a client comes. */
+static int huge_pages_store(const struct mrcd_conf_key *key, const char *text, void *field,
+			    char why[WHY_BYTES])
+{
+	uint64_t value;
+
+	if (strcmp(text, "no") == 0 || strcmp(text, "false") == 0)
+		value = 0;
+	else if (strcmp(text, "yes") == 0 || strcmp(text, "true") == 0)
+		value = MRCD_HUGE_PAGES_ANY;
+	else if (mrcd_unit_parse(MRCD_UNIT_SIZE, text, &value) || value < key->min ||
+		 value > key->max || (value & (value - 1)) != 0)
+		return value_wrong(why, key, text, "is not a size of huge pages");
+	number_put(key, field, value);
+	return 0;
+}
+
 static int address_store(const struct mrcd_conf_key *key, const char *text, void *field,
 			 char why[WHY_BYTES])
 {
@@ -235,6 +253,8 @@ static int value_store(const struct mrcd_conf *conf, const struct mrcd_conf_key 
 			return value_wrong(why, key, text, "is too long");
 		text_put(key, field, text);
 		return 0;
+	case MRCD_KIND_HUGE_PAGES:
+		return huge_pages_store(key, text, field, why);
 	case MRCD_KIND_BOOL:
 		is_true = strcmp(text, "true") == 0;
 		if (!is_true && strcmp(text, "false") != 0)

@@ -51,7 +51,8 @@ enum mrcd_conf_kind {
 	MRCD_KIND_DURATION,  /* these three: a number with a unit, from min to max */
 	MRCD_KIND_SIZE,
 	MRCD_KIND_RATE,
-	MRCD_KIND_PAGES, /* a size that is a multiple of 4 KiB */
+	MRCD_KIND_PAGES,      /* a size that is a multiple of 4 KiB */
+	MRCD_KIND_HUGE_PAGES, /* whether, or of what size */
 	MRCD_KIND_BOOL,
 	MRCD_KIND_RAIL_TYPE,
 	MRCD_KIND_LOG_LEVEL,
@@ -182,6 +183,10 @@ enum mrcd_conf_kind {
 	X(CLIENTS, "landing-arena", PAGES, MRCD_AT(mrcd_conf, clients.landing_arena_bytes), "256MiB", \
 	  64 KIB_, 1024 GIB_, \
 	  "Memory of one client to receive in, likewise. No message can be larger.") \
+	X(CLIENTS, "huge-pages", HUGE_PAGES, MRCD_AT(mrcd_conf, clients.huge_page_bytes), "no", \
+	  64 KIB_, 16 GIB_, \
+	  "Make both arenas of huge pages, rounded up to whole ones; yes: of the size that vm.nr_hugepages counts. " \
+	  "Where the kernel has too few free a client gets ordinary pages, and the log says how many are needed.") \
 	\
 	X(LIMITS, "channels-max", COUNT, MRCD_AT(mrcd_conf, limits.channels_max), "1024", 1, 65536, \
 	  "Channels with one peer.") \

@@ -157,6 +157,30 @@ static void arena_asserts_wrong_gives(void **state)
 	mrcd_arena_free(arena);
 }
 
+static void arena_that_rotates_uses_again_what_was_given_back_longest_ago(void **state)
+{
+	struct mrcd_arena *arena = arena_new(10);
+	uint64_t first, last;
+
+	(void)state;
+	mrcd_arena_rotate(arena, 8 * PAGE);
+	/* Around the first eight pages, in pieces of three: at 0, 3, 6, 0, ... */
+	for (uint32_t i = 0; i < 7; i++) {
+		first = take(arena, 3 * PAGE);
+		assert_int_equal(first, START + i % 3 * 3 * PAGE);
+		mrcd_arena_give(arena, first, 3 * PAGE);
+	}
+	/* What does not fit behind the last is looked for everywhere. */
+	last = take(arena, 8 * PAGE);
+	assert_int_equal(last, START);
+	first = take(arena, 2 * PAGE);
+	assert_int_equal(first, START + 8 * PAGE);
+	assert_int_equal(mrcd_arena_take(arena, PAGE, &first), -ENOMEM);
+	mrcd_arena_give(arena, last, 8 * PAGE);
+	assert_int_equal(take(arena, 8 * PAGE), START);
+	mrcd_arena_free(arena);
+}
+
 /* Against a byte a page: random takes and gives, for sizes around the words of the bitmap. */
 static void arena_agrees_with_a_plain_model(void **state)
 {
@@ -220,6 +244,7 @@ int main(void)
 		cmocka_unit_test(arena_takes_the_lowest_that_fits),
 		cmocka_unit_test(arena_tells_full_from_never),
 		cmocka_unit_test(arena_asserts_wrong_gives),
+		cmocka_unit_test(arena_that_rotates_uses_again_what_was_given_back_longest_ago),
 		cmocka_unit_test(arena_agrees_with_a_plain_model),
 	};
 

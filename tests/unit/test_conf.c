@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "mrcd_conf_load.h"
+#include "mrcd_memfd.h"
 
 #if MRC_VERBS
 #define RAIL_TYPES "tcp, verbs, auto"
@@ -327,6 +328,33 @@ static void conf_takes_every_kind_of_value(void **state)
 	mrcd_conf_free(conf);
 }
 
+static void conf_takes_huge_pages_by_word_and_by_size(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t want;
+	} cases[] = {
+		{"no", 0},
+		{"false", 0},
+		{"yes", MRCD_HUGE_PAGES_ANY},
+		{"true", MRCD_HUGE_PAGES_ANY},
+		{"2MiB", 2U << 20},
+		{"1GiB", 1U << 30},
+		{"64KiB", 64U << 10},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		struct mrcd_conf *conf;
+		char text[80];
+
+		snprintf(text, sizeof(text), "host: a\nkey-file: key\nclients: {huge-pages: %s}\n",
+			 cases[i].text);
+		conf = load_good(text);
+		assert_true(conf->clients.huge_page_bytes == cases[i].want);
+		mrcd_conf_free(conf);
+	}
+}
+
 #if MRC_VERBS
 static void conf_takes_what_rails_with_devices_have(void **state)
 {
@@ -393,6 +421,7 @@ static void conf_has_the_defaults_that_the_headers_name(void **state)
 	assert_true(conf->clients.landing_ring_bytes == 1 << 20);
 	assert_true(conf->clients.send_arena_bytes == 256 << 20);
 	assert_true(conf->clients.landing_arena_bytes == 256 << 20);
+	assert_true(conf->clients.huge_page_bytes == 0);
 	assert_int_equal(conf->limits.channels_max, 1024);
 	assert_int_equal(conf->limits.frames_in_flight_max, 1024);
 	assert_int_equal(conf->limits.holds_max, 64);
@@ -809,6 +838,7 @@ int main(void)
 		cmocka_unit_test(conf_file_that_cannot_be_read_is_an_errno),
 		cmocka_unit_test(conf_file_of_another_user_s_key_is_refused),
 		cmocka_unit_test(conf_takes_every_kind_of_value),
+		cmocka_unit_test(conf_takes_huge_pages_by_word_and_by_size),
 #if MRC_VERBS
 		cmocka_unit_test(conf_takes_what_rails_with_devices_have),
 #endif
