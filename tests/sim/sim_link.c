@@ -568,10 +568,18 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 		land(w, pair, path, side, f, &hdr, &ev.arrived);
 	} else if (hdr.body_len &&
 		   sim_chance(w, MRC_MAX(out->corrupt_ctl_permille, in->corrupt_ctl_permille))) {
-		/* Its checksum is wrong, and it is the path's fault: no client can write there. */
-		frame_free(f);
-		sim_path_down(w, pair, path, side, MRC_REASON_CORRUPT);
-		return;
+		/*
+		 * Its checksum is wrong, and it is the path's fault: no client can write there.
+		 * A rail closes it by itself, or has the engine do so.
+		 */
+		if (sim_draw(w, 2)) {
+			frame_free(f);
+			sim_path_down(w, pair, path, side, MRC_REASON_CORRUPT);
+			return;
+		}
+		ev.arrived.is_body_good = false;
+		if (f->body_len)
+			f->body[sim_draw(w, f->body_len)] ^= (uint8_t)(1 + sim_draw(w, 255));
 	} else {
 		sim_check_heard(w, pair, path, side, &hdr, f->body);
 	}

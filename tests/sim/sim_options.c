@@ -129,7 +129,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.fault_span_ns = (2 * MRC_MS) << DRAW(9);
 	o.carrier_missed_permille = DRAW(2) ? 125 : 0;
 	o.window_bytes_max = (64 * 1024ULL) << DRAW(3);
-	o.proof_bytes = 8 * o.window_bytes_max;
+	o.proof_bytes = 4 * o.window_bytes_max;
 	if (DRAW(4) == 0) {
 		/* A storm: queue pairs that die one after the other, full of writes. */
 		o.verbs = (1ULL << o.rails) - 1;
