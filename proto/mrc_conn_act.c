@@ -526,6 +526,9 @@ static bool channel_data(struct mrc_conn *conn, struct mrc_channel *ch, struct m
 
 static bool next_data(struct mrc_conn *conn, struct mrc_action *act)
 {
+	/* One that waits for room in its ring waits for what is in flight: more of that would fill it. */
+	if (conn->resend_head < conn->resend_tail)
+		return false;
 	while (!mrc_list_is_empty(&conn->turns)) {
 		struct mrc_flow *flow = mrc_list_entry(conn->turns.next, struct mrc_flow, in_turns);
 		struct mrc_channel *ch;
