@@ -85,22 +85,16 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 	return 0;
 }
 
-/* A sealed memfd of this size, mapped; *fd_out is the caller's. Huge pages when they can be had. */
-static int map_new(struct mrcd_client *client, struct mrcd_map *map, const char *name,
-		   uint64_t len_bytes, uint64_t huge_page_bytes, int *fd_out)
+/* A sealed memfd of this size, mapped; *fd_out is the caller's. `why`, also_bytes: see mrcd_memfd_new(). */
+static int map_new(struct mrcd_map *map, const char *name, uint64_t len_bytes,
+		   uint64_t huge_page_bytes, uint64_t also_bytes, int *fd_out,
+		   char why[MRCD_MEMFD_TEXT_BYTES])
 {
-	struct mrcd_client_side *side = client->side;
-	char why[MRCD_MEMFD_TEXT_BYTES];
 	struct mrcd_memfd memfd;
-	uint64_t held_back;
-	int r = mrcd_memfd_new(name, len_bytes, huge_page_bytes, &memfd, why);
+	int r = mrcd_memfd_new(name, len_bytes, huge_page_bytes, also_bytes, &memfd, why);
 
 	if (r < 0)
 		return r;
-	if (why[0] != 0 && mrcd_log_allowed(&side->log_huge, side->worker->now_ns, &held_back))
-		mrcd_warn("client %s: %s made of ordinary pages. %s (%" PRIu64
-			  " such lines held back)",
-			  client->name, name, why, held_back);
 	*map = (struct mrcd_map){
 		.addr = memfd.addr,
 		.len_bytes = memfd.len_bytes,
@@ -180,6 +174,7 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 	uint64_t sq_count = power_of_two_above(limits->sends_max);
 	uint64_t cq_needed =
 		cq_entries_needed(limits->sends_max, client->channels_max, client->side->window);
+	char why[MRCD_MEMFD_TEXT_BYTES];
 	int r;
 
 	client->sq_entry_count =
@@ -193,8 +188,8 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
 	if (client->shadows == NULL)
 		return -ENOMEM;
-	r = map_new(client, &client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes,
-		    0, fd_out);
+	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes, 0, 0,
+		    fd_out, why);
 	if (r < 0)
 		return r;
 	r = map_watch(&client->rings, client->side->sigbus_fd);
@@ -254,6 +249,38 @@ static int pools_new(struct mrcd_client *client)
 	return mrcd_poison_new(client->landing.addr, client->landing.len_bytes, &client->poison);
 }
 
+static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t landing_bytes,
+		      int *send_fd_out, int *landing_fd_out)
+{
+	struct mrcd_client_side *side = client->side;
+	uint64_t huge = side->limits->huge_page_bytes;
+	char why_send[MRCD_MEMFD_TEXT_BYTES], why_landing[MRCD_MEMFD_TEXT_BYTES];
+	const char *why = why_send;
+	uint64_t held_back;
+	int r;
+
+	r = map_new(&client->send_arena, "mrcd-send", send_bytes, huge, landing_bytes, send_fd_out,
+		    why_send);
+	if (r < 0)
+		return r;
+	r = map_watch(&client->send_arena, side->sigbus_fd);
+	if (r < 0)
+		return r;
+	r = map_new(&client->landing, "mrcd-landing", landing_bytes, huge,
+		    why_send[0] != 0 ? send_bytes : 0, landing_fd_out, why_landing);
+	if (r < 0)
+		return r;
+	if (client->landing.page_bytes > MRCD_ARENA_PAGE_BYTES)
+		r = map_watch(&client->landing, side->sigbus_fd);
+	/* Once for both: the first reason speaks of all pages that are missing. */
+	if (why_send[0] == 0)
+		why = why_landing;
+	if (why[0] != 0 && mrcd_log_allowed(&side->log_huge, side->worker->now_ns, &held_back))
+		mrcd_warn("client %s gets ordinary pages. %s (%" PRIu64 " such lines held back)",
+			  client->name, why, held_back);
+	return r;
+}
+
 static int regions_new(struct mrcd_client *client)
 {
 	struct mrcd_worker *worker = client->side->worker;
@@ -310,19 +337,8 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	r = rings_new(client, version, &fds_out[MRC_ABI_FD_RINGS]);
 	if (r < 0)
 		goto err;
-	r = map_new(client, &client->send_arena, "mrcd-send", send_bytes, limits->huge_page_bytes,
-		    &fds_out[MRC_ABI_FD_SEND_ARENA]);
-	if (r < 0)
-		goto err;
-	r = map_watch(&client->send_arena, side->sigbus_fd);
-	if (r < 0)
-		goto err;
-	r = map_new(client, &client->landing, "mrcd-landing", landing_bytes,
-		    limits->huge_page_bytes, &landing_fd);
-	if (r < 0)
-		goto err;
-	if (client->landing.page_bytes > MRCD_ARENA_PAGE_BYTES)
-		r = map_watch(&client->landing, side->sigbus_fd);
+	r = arenas_new(client, send_bytes, landing_bytes, &fds_out[MRC_ABI_FD_SEND_ARENA],
+		       &landing_fd);
 	if (r < 0)
 		goto err;
 	r = reopen_read_only(landing_fd);

@@ -20,6 +20,11 @@
 
 #define PAGE_BYTES 4096U
 
+static uint64_t pages_of(uint64_t len_bytes, uint64_t page_bytes)
+{
+	return (len_bytes + page_bytes - 1) / page_bytes;
+}
+
 static int memfd_open(const char *name, unsigned int flags)
 {
 	int fd;
@@ -37,7 +42,7 @@ static int memfd_map(int fd, uint64_t len_bytes, uint64_t page_bytes, struct mrc
 	void *addr;
 	int r;
 
-	len_bytes = (len_bytes + page_bytes - 1) / page_bytes * page_bytes;
+	len_bytes = pages_of(len_bytes, page_bytes) * page_bytes;
 	/* With the default mode a client could reopen a read-only descriptor for writing. */
 	if (fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)len_bytes) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
@@ -91,10 +96,9 @@ static uint64_t page_bytes_preferred(void)
 }
 
 /* Huge pages could not be had: say how many there would have to be, and where that is set. */
-static void why_not(uint64_t len_bytes, uint64_t page_bytes, int error,
+static void why_not(uint64_t wanted, uint64_t page_bytes, int error,
 		    char why[MRCD_MEMFD_TEXT_BYTES])
 {
-	uint64_t wanted = (len_bytes + page_bytes - 1) / page_bytes;
 	uint64_t total = pool_read(page_bytes, "nr_hugepages");
 	uint64_t free = pool_read(page_bytes, "free_hugepages");
 	uint64_t promised = pool_read(page_bytes, "resv_hugepages");
@@ -124,7 +128,7 @@ static void why_not(uint64_t len_bytes, uint64_t page_bytes, int error,
 }
 
 /* 0, or a negative errno with `why`. */
-static int huge_new(const char *name, uint64_t len_bytes, uint64_t page_bytes,
+static int huge_new(const char *name, uint64_t len_bytes, uint64_t page_bytes, uint64_t also_bytes,
 		    struct mrcd_memfd *memfd_out, char why[MRCD_MEMFD_TEXT_BYTES])
 {
 	unsigned int log2;
@@ -149,17 +153,20 @@ static int huge_new(const char *name, uint64_t len_bytes, uint64_t page_bytes,
 	if (r >= 0)
 		r = memfd_map(r, len_bytes, page_bytes, memfd_out);
 	if (r < 0)
-		why_not(len_bytes, page_bytes, r, why);
+		why_not(pages_of(len_bytes, page_bytes) + pages_of(also_bytes, page_bytes),
+			page_bytes, r, why);
 	return r;
 }
 
 int mrcd_memfd_new(const char *name, uint64_t len_bytes, uint64_t huge_page_bytes,
-		   struct mrcd_memfd *memfd_out, char why[MRCD_MEMFD_TEXT_BYTES])
+		   uint64_t also_bytes, struct mrcd_memfd *memfd_out,
+		   char why[MRCD_MEMFD_TEXT_BYTES])
 {
 	int fd;
 
 	why[0] = 0;
-	if (huge_page_bytes != 0 && huge_new(name, len_bytes, huge_page_bytes, memfd_out, why) == 0)
+	if (huge_page_bytes != 0 &&
+	    huge_new(name, len_bytes, huge_page_bytes, also_bytes, memfd_out, why) == 0)
 		return 0;
 	fd = memfd_open(name, 0);
 	return fd < 0 ? fd : memfd_map(fd, len_bytes, PAGE_BYTES, memfd_out);

@@ -30,9 +30,10 @@ struct mrcd_memfd {
 /*
  * Make one of at least len_bytes. huge_page_bytes: 0, MRCD_HUGE_PAGES_ANY, or a
  * size. `why` gets "" or, when huge pages were wished for and not had, why not
- * and what would help. Negative errno: there is no memory of any kind.
+ * and what would help, also for another memfd of also_bytes that lacks them too. Negative errno: there is no memory of any kind.
  */
 int mrcd_memfd_new(const char *name, uint64_t len_bytes, uint64_t huge_page_bytes,
-		   struct mrcd_memfd *memfd_out, char why[MRCD_MEMFD_TEXT_BYTES]);
+		   uint64_t also_bytes, struct mrcd_memfd *memfd_out,
+		   char why[MRCD_MEMFD_TEXT_BYTES]);
 
 #endif

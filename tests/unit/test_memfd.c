@@ -70,13 +70,21 @@ static int setup(void **state)
 
 static char why[MRCD_MEMFD_TEXT_BYTES];
 
-static struct mrcd_memfd memfd_make(uint64_t len_bytes, uint64_t huge_page_bytes)
+static struct mrcd_memfd memfd_make_of_two(uint64_t len_bytes, uint64_t huge_page_bytes,
+					   uint64_t also_bytes)
 {
 	struct mrcd_memfd memfd = {0};
 
 	memset(why, 'x', sizeof(why));
-	assert_int_equal(mrcd_memfd_new("test", len_bytes, huge_page_bytes, &memfd, why), 0);
+	assert_int_equal(mrcd_memfd_new("test", len_bytes, huge_page_bytes, also_bytes, &memfd,
+					why),
+			 0);
 	return memfd;
+}
+
+static struct mrcd_memfd memfd_make(uint64_t len_bytes, uint64_t huge_page_bytes)
+{
+	return memfd_make_of_two(len_bytes, huge_page_bytes, 0);
 }
 
 /* Whatever it is made of: it has the size that was said, keeps it, and is one memory. */
@@ -161,6 +169,11 @@ static void pages_all_taken_give_ordinary_ones_and_how_many_are_needed(void **st
 	assert_string_equal(why,
 			    "5 huge pages of 8192 KiB are needed and 0 are free: set "
 			    "/sys/kernel/mm/hugepages/hugepages-8192kB/nr_hugepages to at least 5");
+	memfd_is_sound_and_goes(&memfd);
+	memfd = memfd_make_of_two(33 * MIB, 8 * MIB, 8 * MIB + 1);
+	assert_string_equal(why,
+			    "7 huge pages of 8192 KiB are needed and 0 are free: set "
+			    "/sys/kernel/mm/hugepages/hugepages-8192kB/nr_hugepages to at least 7");
 	memfd_is_sound_and_goes(&memfd);
 }
 
