@@ -14,6 +14,8 @@
 #define MRCD_PEER_LATE_NS MRC_MS
 /* So often in a row; a loop that is always behind must still come to judge. */
 #define MRCD_PEER_LATE_TURNS_MAX 3U
+/* A second work request, and the receiver's look at other memory, cost more than so short a copy. */
+#define MRCD_PEER_DIRECT_BYTES_MIN 2048U
 /* A deadline that is past after its event was handled would be our engine's mistake: it shall not
  * become a busy loop. */
 #define MRCD_PEER_TIMER_NS_MIN (20 * MRC_US)
@@ -185,6 +187,10 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 			config.boot_id = worker->boot_id ^ 1U;
 	}
 	config.path_count = peer->path_count;
+	mrc_limits_complete(&config.limits);
+	config.limits.direct_bytes_min =
+		MRC_MAX(config.limits.direct_bytes_min, (uint64_t)MRCD_PEER_DIRECT_BYTES_MIN);
+	peer->holds_max = config.limits.holds_max;
 	mrcd_auth_random(&config.seed, sizeof(config.seed));
 
 	r = -ENOMEM;
@@ -509,6 +515,8 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		mrcd_peer_copy(peer, &act->msg);
 		break;
 	case MRC_ACT_HOLD_FREE:
+		MRC_ASSERT(peer->hold_count > 0);
+		peer->hold_count--;
 		mrcd_peer_free_hold(peer, act->msg.hold);
 		break;
 	case MRC_ACT_CH_INCOMING:
@@ -801,10 +809,24 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 			mrcd_peer_free_hold(peer, hold);
 		return 0;
 	}
+	/* One more than the engine was promised counts as thrown away: it asks for it again. */
+	if (hold != 0 && peer->hold_count >= peer->holds_max) {
+		mrcd_peer_free_hold(peer, hold);
+		ev.arrived.hold = 0;
+	}
+	peer->hold_count += ev.arrived.hold != 0;
 	path->heard_ns = peer->worker->now_ns;
 	if (peer->is_pumping)
 		peer->is_pump_wanted = true;
-	return mrcd_peer_handle(peer, &ev) == -EPROTO ? -EPROTO : 0;
+	if (mrcd_peer_handle(peer, &ev) != -EPROTO)
+		return 0;
+	mrcd_warn("rail %s to %s: %s frame breaks the protocol: channel %u, message %llu, offset "
+		  "%llu, "
+		  "argument %llu, %u bytes",
+		  path->rail->conf->name, peer->name, mrc_wire_type_name(hdr->type), hdr->channel,
+		  (unsigned long long)hdr->msg, (unsigned long long)hdr->offset,
+		  (unsigned long long)hdr->arg, hdr->body_len);
+	return -EPROTO;
 }
 
 void mrcd_link_on_sent(struct mrcd_link *link, uint64_t count)

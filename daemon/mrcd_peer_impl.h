@@ -36,6 +36,8 @@ struct mrcd_peer {
 	struct event *kick;  /* ours; pump later in this turn */
 	uint64_t armed_ns;   /* when `timer` will fire; MRC_NEVER: it will not */
 	uint32_t late_turns; /* polled once more so often for the deadline that is due */
+	uint32_t hold_count; /* holds the engine has */
+	uint32_t holds_max;  /* what it was promised: limits.holds_max */
 	bool is_pumping;
 	bool is_pump_wanted;
 	bool is_stopped;

@@ -129,7 +129,6 @@ static void device_look(struct mrcd_verbs *verbs)
 		return;
 	}
 	device->verbs = verbs;
-	device->gid_index = -1;
 	device->job.run = device_open_run;
 	device->job.done = device_opened;
 	device->job.is_slow = true;
@@ -144,8 +143,9 @@ static void links_end(struct mrcd_verbs *verbs, const struct mrcd_verbs_device *
 
 	for (link = LIST_FIRST(&verbs->links); link; link = next) {
 		next = LIST_NEXT(link, entry);
-		if (link->device != device)
+		if (link->device != device && !verbs->is_closing)
 			continue;
+		mrcd_verbs_link_hurry(link);
 		if (mrcd_verbs_link_is_attempt(link))
 			mrcd_verbs_link_drop(link);
 		else
@@ -266,8 +266,9 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 	struct mrcd_verbs *verbs = context;
 
 	mrcd_worker_now(verbs->rail->worker);
-	listen_try(verbs);
-	if (verbs->tcp)
+	if (listen_try(verbs) < 0)
+		event_add(&verbs->retry_event, &retry_span);
+	else if (verbs->tcp)
 		device_look(verbs);
 }
 
@@ -289,6 +290,7 @@ static int verbs_open(struct mrcd_rail *rail)
 		return -ENOMEM;
 	verbs->rail = rail;
 	verbs->conf = *rail->conf;
+	verbs->conf_given = rail->conf;
 	rail->conf = &verbs->conf;
 	verbs->upgrade = (struct mrcd_tcp_upgrade){
 		.is_capable = upgrade_is_capable,
@@ -311,6 +313,7 @@ static int verbs_open(struct mrcd_rail *rail)
 	rail->kind_data = verbs;
 	r = listen_try(verbs);
 	if (r < 0) {
+		rail->conf = verbs->conf_given;
 		rail->kind_data = NULL;
 		free(verbs);
 	}
@@ -329,6 +332,7 @@ static void verbs_close(struct mrcd_rail *rail)
 	verbs->tcp = NULL;
 	mrcd_offload_drain(rail->worker->offload); /* it may be opening */
 	mrcd_verbs_device_lost(verbs, "closing");
+	links_end(verbs, NULL); /* also those of devices that were lost before */
 	while (!LIST_EMPTY(&verbs->links) || mrcd_offload_pending(rail->worker->offload))
 		mrcd_offload_drain(rail->worker->offload);
 	/* Still held by engines that will not run any more. */
@@ -339,6 +343,7 @@ static void verbs_close(struct mrcd_rail *rail)
 		mrcd_verbs_device_close(device);
 	}
 	event_del(&verbs->poll_event);
+	rail->conf = verbs->conf_given;
 	rail->kind_data = NULL;
 	free(verbs);
 }
@@ -372,7 +377,8 @@ static void verbs_refresh(struct mrcd_rail *rail)
 	if (!verbs || verbs->is_closing)
 		return;
 	if (!verbs->tcp) {
-		listen_try(verbs);
+		if (listen_try(verbs) < 0)
+			event_add(&verbs->retry_event, &retry_span);
 		return;
 	}
 	mrcd_tcp_refresh(verbs->tcp);

@@ -39,6 +39,8 @@
 
 #define MRCD_VERBS_TOKEN_BYTES   32U
 #define MRCD_VERBS_QUARANTINE_NS MRC_S
+#define MRCD_VERBS_LAST_NS       (5 * MRC_MS)
+#define MRCD_VERBS_REJECTS_MAX   8U   /* under way; more wait in the kernel's backlog */
 #define MRCD_VERBS_SLOTS         128U /* frames of one link that its queue pair has; power of two */
 #define MRCD_VERBS_SLOT_BYTES    (MRC_WIRE_HDR_BYTES + MRC_WIRE_CTL_BYTES_MAX)
 #define MRCD_VERBS_WRS           (2U * MRCD_VERBS_SLOTS) /* a write and a send each */
@@ -70,6 +72,13 @@ struct mrcd_verbs_entry {
 	uint8_t state;      /* enum mrcd_verbs_entry_state */
 };
 
+/* What may change of a port. */
+struct mrcd_verbs_port {
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+	int gid_index; /* -1: not found */
+};
+
 /* A device as one rail uses it. Made and unmade off the loop; owned by its struct mrcd_verbs. */
 struct mrcd_verbs_device {
 	struct mrcd_verbs *verbs;
@@ -87,9 +96,10 @@ struct mrcd_verbs_device {
 	struct ibv_context *context; /* librdmacm's; shared by all rails on the device */
 	uint8_t port;
 	struct ibv_device_attr attr;
-	struct ibv_port_attr port_attr;
-	union ibv_gid gid;
-	int gid_index; /* -1: not found */
+	struct mrcd_verbs_port port_now;   /* as read last */
+	struct mrcd_verbs_port port_fresh; /* the job's */
+	struct mrcd_job refresh_job;
+	bool is_refreshing, is_refresh_wanted;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *recv_cq;
@@ -116,8 +126,9 @@ struct mrcd_verbs_device {
 	LIST_ENTRY(mrcd_verbs_device) rail_entry;
 	uint32_t serial; /* of this opening; part of holds */
 	bool is_watched;
-	bool is_lost;       /* the device says that it is going or broken */
-	uint32_t use_count; /* the rail, links, registered regions, holds; at 0 it is put away */
+	bool is_lost;          /* the device says that it is going or broken */
+	uint32_t reject_count; /* strangers being turned away */
+	uint32_t use_count;    /* the rail, links, registered regions, holds; at 0 it is put away */
 };
 
 /* ---- the rail ---- */
@@ -134,6 +145,8 @@ struct mrcd_verbs_counters {
 /* The verbs part of one rail. Owned by its rail, in kind_data. */
 struct mrcd_verbs {
 	struct mrcd_rail *rail;
+	const struct mrcd_conf_rail
+		*conf_given;        /* the rail's, but for the time between open and close */
 	struct mrcd_conf_rail conf; /* the configuration's, with the interface found by device */
 	struct mrcd_tcp *tcp;       /* ours; NULL while there is no interface to listen on */
 	struct mrcd_tcp_upgrade upgrade;
@@ -147,6 +160,9 @@ struct mrcd_verbs {
 	char why[MRCD_VERBS_REASON_BYTES]; /* why there is no device; "": never looked */
 	bool is_closing;
 
+	bool has_last_event; /* its devices tell when a stopped queue pair has let go of its entries */
+	uint32_t last_misses; /* so often they did not */
+
 	LIST_HEAD(, mrcd_verbs_link) links; /* all, in any state */
 	LIST_HEAD(, mrcd_verbs_link) busy;  /* with work requests not completed, or early entries */
 	LIST_HEAD(, mrcd_verbs_link) touched; /* their peers are pumped at the end of the poll */
@@ -157,6 +173,8 @@ struct mrcd_verbs {
 	struct event poll_event;
 	bool is_armed; /* asleep: the next completion makes an event */
 	uint64_t worked_ns;
+	uint32_t spins;
+	uint64_t turn_bytes; /* of payload checked or copied in this turn */
 
 	struct mrcd_verbs_counters counters;
 	char last_error[MRCD_VERBS_REASON_BYTES];
@@ -172,6 +190,7 @@ enum mrcd_verbs_link_state {
 	MRCD_VERBS_LINK_WAITING,    /* for the fence of the path's older link */
 	MRCD_VERBS_LINK_UP,
 	MRCD_VERBS_LINK_STOPPING,   /* job: ERR */
+	MRCD_VERBS_LINK_LAST,       /* in ERR: the device still has receive entries in its hands */
 	MRCD_VERBS_LINK_RESETTING,  /* job: RESET, or destroy */
 	MRCD_VERBS_LINK_QUARANTINE, /* fenced; keeps its number */
 	MRCD_VERBS_LINK_DESTROYING, /* job: the rest */
@@ -215,8 +234,12 @@ struct mrcd_verbs_link {
 	bool is_cancelled; /* the loop's: nobody wants it any more */
 	bool is_failed;    /* it went down by itself: the peer's side is told so */
 	enum mrc_path_reason reason;
-	bool is_fence_asked; /* the engine waits for FENCED */
-	bool is_reset_known; /* RESET worked */
+	bool is_fence_asked;  /* the engine waits for FENCED */
+	bool is_last_seen;    /* no receive entry is in the device's hands any more */
+	bool is_deaf;         /* a frame was refused or lost: none after it is taken in */
+	bool was_established; /* its number is known to the other end */
+	bool is_doomed;       /* it failed while its job ran, for `doom` */
+	char doom[MRCD_VERBS_REASON_BYTES];
 	uint64_t deadline_ns;
 
 	struct rdma_event_channel *channel; /* ours; NULL: none yet */
@@ -241,7 +264,7 @@ struct mrcd_verbs_link {
 	struct event down_event; /* made active to report a failed post from outside the pump */
 
 	/* Received before it was up; a chain of entries. */
-	uint32_t early_first, early_last;
+	uint32_t early_first, early_last, early_count;
 
 	uint64_t flushes, errors;
 };
@@ -260,6 +283,8 @@ void mrcd_verbs_device_close(struct mrcd_verbs_device *device);
 /* On the loop: watch its channels and asynchronous events. -ENOMEM. */
 int mrcd_verbs_device_watch(struct mrcd_verbs_device *device);
 void mrcd_verbs_device_unwatch(struct mrcd_verbs_device *device);
+/* It does not work any more: the rail hears of it in its next poll. */
+void mrcd_verbs_device_broken(struct mrcd_verbs_device *device);
 /* Read the port's state, speed and addresses again. */
 void mrcd_verbs_device_refresh(struct mrcd_verbs_device *device);
 /* The network interface of "mlx5_0" or "mlx5_0/1". -ENODEV: no such device, or none there. */
@@ -297,6 +322,10 @@ void mrcd_verbs_link_requested(struct mrcd_verbs_link *link, struct rdma_cm_id *
 /* It failed: stop it, then tell the peer's side. At any depth but within its own jobs. */
 void mrcd_verbs_link_down(struct mrcd_verbs_link *link, enum mrc_path_reason reason,
 			  const char *why);
+/* Its device goes: what is fenced need not sit out its quarantine, nor wait for a last event. */
+void mrcd_verbs_link_hurry(struct mrcd_verbs_link *link);
+/* The device says that none of its receive entries is in the device's hands any more. */
+void mrcd_verbs_link_last(struct mrcd_verbs_link *link);
 /* Nobody wants it any more: stop and free it without a word. */
 void mrcd_verbs_link_drop(struct mrcd_verbs_link *link);
 struct mrcd_verbs_link *mrcd_verbs_link_by_number(const struct mrcd_verbs *verbs, uint32_t number);

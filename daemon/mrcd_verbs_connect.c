@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define RESOLVE_MS     1000
+#define RNR_TIMER      12 /* 0.64 ms (InfiniBand specification, table 45) */
 #define ALARM_AGAIN_NS (50 * (long)MRC_MS)
 
 #ifndef sigev_notify_thread_id
@@ -248,6 +249,12 @@ void mrcd_verbs_connect_run(struct mrcd_job *job)
 			     link->is_initiator ? "connecting" : "accepting") == 0 &&
 		 ibv_query_qp(link->qp, &attr, IBV_QP_DEST_QPN, &init) == 0)
 		link->peer_number = attr.dest_qp_num;
+	if (link->error)
+		return;
+	link->was_established = true;
+	/* The CM leaves 655 ms for a missing receive entry, which no path survives. iWARP has no such timer. */
+	attr = (struct ibv_qp_attr){.min_rnr_timer = RNR_TIMER};
+	ibv_modify_qp(link->qp, &attr, IBV_QP_MIN_RNR_TIMER);
 }
 
 void mrcd_verbs_stop_run(struct mrcd_job *job)
@@ -298,6 +305,7 @@ void mrcd_verbs_destroy_run(struct mrcd_job *job)
 struct reject_job {
 	struct mrcd_job job; /* first */
 	struct mrcd_lane lane;
+	struct mrcd_verbs_device *device; /* in use by us */
 	struct rdma_cm_id *id;
 };
 
@@ -311,20 +319,31 @@ static void reject_run(struct mrcd_job *job)
 
 static void rejected(struct mrcd_job *job)
 {
-	free(job);
+	struct reject_job *reject = (struct reject_job *)job;
+	struct mrcd_verbs_device *device = reject->device;
+
+	device->reject_count--;
+	if (device->is_watched)
+		event_add(&device->channel_event, NULL);
+	free(reject);
+	mrcd_verbs_device_put(device);
 }
 
 void mrcd_verbs_reject(struct mrcd_verbs *verbs, struct rdma_cm_id *id)
 {
 	struct reject_job *reject = calloc(1, sizeof(*reject));
 
-	if (!reject) {
+	if (!reject || !verbs->device) {
+		free(reject);
 		rdma_destroy_id(id);
 		return;
 	}
 	reject->id = id;
-	reject->job.run = reject_run;
-	reject->job.done = rejected;
+	reject->device = verbs->device;
+	reject->device->use_count++;
+	reject->device->reject_count++;
+	/* A stranger waits behind every fence, and takes no thread that one may need. */
+	reject->job = (struct mrcd_job){.run = reject_run, .done = rejected, .is_slow = true};
 	mrcd_lane_init(&reject->lane);
 	mrcd_offload_submit(verbs->rail->worker->offload, &reject->lane, &reject->job);
 }

@@ -12,8 +12,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 64
-#define GIDS_MAX       1024
+#define LISTEN_BACKLOG    1024
+#define REQUESTS_PER_TURN 16U
+#define GIDS_MAX          1024
 
 /*
  * A device that several rails use (two ports of one card) has one channel of
@@ -80,6 +81,27 @@ static int error_of(void)
 	return errno ? -errno : -EIO;
 }
 
+static void port_read(struct mrcd_verbs_device *device, struct mrcd_verbs_port *port)
+{
+	const union ibv_gid *gid = &device->listener->route.addr.addr.ibaddr.sgid;
+
+	port->gid = *gid;
+	port->gid_index = -1;
+	if (ibv_query_port(device->context, device->port, &port->attr))
+		return;
+	for (int i = 0; i < port->attr.gid_tbl_len && i < GIDS_MAX; i++) {
+		struct ibv_gid_entry entry;
+
+		if (ibv_query_gid_ex(device->context, device->port, (uint32_t)i, &entry, 0) ||
+		    memcmp(&entry.gid, gid, sizeof(*gid)) != 0)
+			continue;
+		/* Of a RoCE port's entries with this address the CM takes the one of version 2. */
+		port->gid_index = i;
+		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+			break;
+	}
+}
+
 static int device_find(struct mrcd_verbs_device *device)
 {
 	const struct mrcd_conf_rail *conf = &device->verbs->conf;
@@ -113,31 +135,48 @@ static int device_find(struct mrcd_verbs_device *device)
 			    device->port, conf->device, conf->device_port);
 	if (ibv_query_device(device->context, &device->attr))
 		return fail(device, error_of(), "the device does not answer: %s", strerror(errno));
-	mrcd_verbs_device_refresh(device);
+	port_read(device, &device->port_now);
 	return 0;
+}
+
+static struct mrcd_verbs_device *device_of_refresh(struct mrcd_job *job)
+{
+	return (struct mrcd_verbs_device *)(void *)((char *)job - offsetof(struct mrcd_verbs_device,
+									   refresh_job));
+}
+
+static void refresh_run(struct mrcd_job *job)
+{
+	struct mrcd_verbs_device *device = device_of_refresh(job);
+
+	port_read(device, &device->port_fresh);
+}
+
+static void refreshed(struct mrcd_job *job)
+{
+	struct mrcd_verbs_device *device = device_of_refresh(job);
+	bool is_again = device->is_refresh_wanted;
+
+	device->port_now = device->port_fresh;
+	device->is_refreshing = device->is_refresh_wanted = false;
+	if (is_again)
+		mrcd_verbs_device_refresh(device);
+	mrcd_verbs_device_put(device);
 }
 
 void mrcd_verbs_device_refresh(struct mrcd_verbs_device *device)
 {
-	union ibv_gid gid;
-
-	if (ibv_query_port(device->context, device->port, &device->port_attr))
+	if (device->is_lost)
 		return;
-	device->gid_index = -1;
-	device->gid = device->listener->route.addr.addr.ibaddr.sgid;
-	for (int i = 0; i < device->port_attr.gid_tbl_len && i < GIDS_MAX; i++) {
-		struct ibv_gid_entry entry;
-
-		if (ibv_query_gid_ex(device->context, device->port, (uint32_t)i, &entry, 0))
-			continue;
-		gid = entry.gid;
-		if (memcmp(&gid, &device->gid, sizeof(gid)))
-			continue;
-		/* Of a RoCE port's entries with this address the CM takes the one of version 2. */
-		device->gid_index = i;
-		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
-			break;
-	}
+	device->is_refresh_wanted = device->is_refreshing;
+	if (device->is_refreshing)
+		return;
+	device->is_refreshing = true;
+	device->use_count++;
+	device->refresh_job =
+		(struct mrcd_job){.run = refresh_run, .done = refreshed, .is_slow = true};
+	mrcd_offload_submit(device->verbs->rail->worker->offload, &device->verbs->device_lane,
+			    &device->refresh_job);
 }
 
 /* How many paths of the configuration go over this rail. */
@@ -254,31 +293,9 @@ static int bounces_make(struct mrcd_verbs_device *device)
 	return device->bounce_mr ? 0 : device->error;
 }
 
-void mrcd_verbs_device_open(struct mrcd_verbs_device *device)
+/* Off the loop. What is not there is skipped, so a half opened one is fine. */
+static void device_unmake(struct mrcd_verbs_device *device)
 {
-	if (device_find(device) < 0)
-		return;
-	errno = 0;
-	device->pd = ibv_alloc_pd(device->context);
-	if (!device->pd) {
-		fail(device, error_of(), "no protection domain: %s", strerror(errno));
-		return;
-	}
-	if (entries_make(device) < 0 || bounces_make(device) < 0 || queues_make(device) < 0)
-		return;
-	if (rdma_listen(device->listener, LISTEN_BACKLOG) < 0) {
-		fail(device, error_of(), "the device does not listen: %s", strerror(errno));
-		return;
-	}
-	device->listen_port = ntohs(rdma_get_src_port(device->listener));
-}
-
-void mrcd_verbs_device_close(struct mrcd_verbs_device *device)
-{
-	if (device->listener)
-		rdma_destroy_id(device->listener);
-	if (device->channel)
-		rdma_destroy_event_channel(device->channel);
 	if (device->srq)
 		ibv_destroy_srq(device->srq);
 	if (device->recv_cq)
@@ -291,13 +308,68 @@ void mrcd_verbs_device_close(struct mrcd_verbs_device *device)
 		ibv_dereg_mr(device->bounce_mr);
 	if (device->pd)
 		ibv_dealloc_pd(device->pd);
+	/* Last: it keeps the context, which is librdmacm's and goes with a dead device's last identifier. */
+	if (device->listener)
+		rdma_destroy_id(device->listener);
+	if (device->channel)
+		rdma_destroy_event_channel(device->channel);
 	if (device->entry_memory)
 		munmap(device->entry_memory, device->entry_memory_bytes);
 	if (device->bounce_memory)
 		munmap(device->bounce_memory,
 		       (size_t)(MRCD_VERBS_BOUNCES + 1) * MRC_FRAG_BYTES_MAX);
 	free(device->entries);
+	device->srq = NULL;
+	device->recv_cq = NULL;
+	device->comp = NULL;
+	device->entry_mr = device->bounce_mr = NULL;
+	device->pd = NULL;
+	device->listener = NULL;
+	device->channel = NULL;
+	device->entry_memory = device->bounce_memory = NULL;
+	device->entries = NULL;
+}
+
+static int device_make(struct mrcd_verbs_device *device)
+{
+	int r = device_find(device);
+
+	if (r < 0)
+		return r;
+	errno = 0;
+	device->pd = ibv_alloc_pd(device->context);
+	if (!device->pd)
+		return fail(device, error_of(), "no protection domain: %s", strerror(errno));
+	r = entries_make(device);
+	if (r == 0)
+		r = bounces_make(device);
+	if (r == 0)
+		r = queues_make(device);
+	if (r < 0)
+		return r;
+	if (rdma_listen(device->listener, LISTEN_BACKLOG) < 0)
+		return fail(device, error_of(), "the device does not listen: %s", strerror(errno));
+	device->listen_port = ntohs(rdma_get_src_port(device->listener));
+	return 0;
+}
+
+void mrcd_verbs_device_open(struct mrcd_verbs_device *device)
+{
+	if (device_make(device) < 0)
+		device_unmake(device);
+}
+
+void mrcd_verbs_device_close(struct mrcd_verbs_device *device)
+{
+	device_unmake(device);
 	free(device);
+}
+
+void mrcd_verbs_device_broken(struct mrcd_verbs_device *device)
+{
+	device->is_lost = true;
+	if (device->is_watched)
+		mrcd_verbs_poll_soon(device->verbs);
 }
 
 void mrcd_verbs_entries_post(struct mrcd_verbs_device *device, const uint32_t *indexes,
@@ -332,7 +404,7 @@ void mrcd_verbs_entries_post(struct mrcd_verbs_device *device, const uint32_t *i
 	if (r) {
 		/* There is room for all entries, so it is the device that is broken. */
 		fail(device, -r, "receive entries are not taken: %s", strerror(r));
-		device->is_lost = true;
+		mrcd_verbs_device_broken(device);
 	}
 }
 
@@ -345,7 +417,10 @@ static void on_channel(evutil_socket_t fd, short what, void *context)
 	struct rdma_cm_event *event;
 
 	mrcd_worker_now(device->verbs->rail->worker);
-	while (rdma_get_cm_event(device->channel, &event) == 0) {
+	for (uint32_t i = 0;
+	     i < REQUESTS_PER_TURN && device->reject_count < MRCD_VERBS_REJECTS_MAX &&
+	     rdma_get_cm_event(device->channel, &event) == 0;
+	     i++) {
 		struct rdma_cm_id *id = event->id;
 		enum rdma_cm_event_type type = event->event;
 		uint8_t token[MRCD_VERBS_TOKEN_BYTES] = {0};
@@ -360,6 +435,8 @@ static void on_channel(evutil_socket_t fd, short what, void *context)
 		else if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
 			device->is_lost = true;
 	}
+	if (device->reject_count >= MRCD_VERBS_REJECTS_MAX)
+		event_del(&device->channel_event); /* until one of them is gone */
 	if (device->is_lost)
 		mrcd_verbs_device_lost(device->verbs, "the device is being removed");
 }
@@ -370,7 +447,9 @@ static struct mrcd_verbs_link *link_of_qp(struct mrcd_verbs_device *device, cons
 
 	LIST_FOREACH(link, &device->verbs->links, entry)
 	{
-		if (link->qp == qp)
+		/* In the other states a job may be writing there. */
+		if (link->state >= MRCD_VERBS_LINK_CONNECTING &&
+		    link->state < MRCD_VERBS_LINK_RESETTING && link->qp == qp)
 			return link;
 	}
 	return NULL;
@@ -421,7 +500,9 @@ static void event_handle(struct mrcd_verbs_context *context, const struct ibv_as
 			device->is_lost |= event->element.cq == device->recv_cq;
 			LIST_FOREACH(link, &device->verbs->links, entry)
 			{
-				if (link->send_cq != event->element.cq)
+				if (link->state < MRCD_VERBS_LINK_CONNECTING ||
+				    link->state >= MRCD_VERBS_LINK_RESETTING ||
+				    link->send_cq != event->element.cq)
 					continue;
 				mrcd_verbs_link_down(link, MRC_REASON_ERROR, what);
 				break;
@@ -430,7 +511,18 @@ static void event_handle(struct mrcd_verbs_context *context, const struct ibv_as
 		case IBV_EVENT_SRQ_ERR:
 			device->is_lost |= event->element.srq == device->srq;
 			break;
-		default: /* communication established, last entry: nothing we wait for */
+		case IBV_EVENT_QP_LAST_WQE_REACHED:
+			link = link_of_qp(device, event->element.qp);
+			if (link)
+				mrcd_verbs_link_last(link);
+			break;
+		case IBV_EVENT_COMM_EST:
+			/* Data is here and the CM's last word is lost: it shall not wait for a second one. */
+			link = link_of_qp(device, event->element.qp);
+			if (link && link->state == MRCD_VERBS_LINK_CONNECTING)
+				rdma_notify(link->id, IBV_EVENT_COMM_EST);
+			break;
+		default: /* nothing we wait for */
 			break;
 		}
 	}

@@ -50,7 +50,7 @@ static const char *link_layer_name(const struct mrcd_verbs_device *device)
 {
 	if (device->context->device->transport_type == IBV_TRANSPORT_IWARP)
 		return "iWARP";
-	return device->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
+	return device->port_now.attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
 }
 
 static const char *qp_state_name(enum mrcd_verbs_link_state state)
@@ -64,6 +64,7 @@ static const char *qp_state_name(enum mrcd_verbs_link_state state)
 	case MRCD_VERBS_LINK_UP:
 		return "RTS";
 	case MRCD_VERBS_LINK_STOPPING:
+	case MRCD_VERBS_LINK_LAST:
 	case MRCD_VERBS_LINK_RESETTING:
 		return "ERR";
 	case MRCD_VERBS_LINK_QUARANTINE:
@@ -85,15 +86,15 @@ static void add_text(json_t *object, const char *key, const char *value)
 
 static void describe_device(const struct mrcd_verbs_device *device, json_t *object)
 {
-	const struct ibv_port_attr *port = &device->port_attr;
+	const struct ibv_port_attr *port = &device->port_now.attr;
 	char gid[INET6_ADDRSTRLEN] = "";
 
-	inet_ntop(AF_INET6, device->gid.raw, gid, sizeof(gid));
+	inet_ntop(AF_INET6, device->port_now.gid.raw, gid, sizeof(gid));
 	add_text(object, "device", ibv_get_device_name(device->context->device));
 	add_count(object, "device_port", device->port);
 	add_text(object, "gid", gid);
-	if (device->gid_index >= 0)
-		add_count(object, "gid_index", (uint64_t)device->gid_index);
+	if (device->port_now.gid_index >= 0)
+		add_count(object, "gid_index", (uint64_t)device->port_now.gid_index);
 	add_text(object, "link_layer", link_layer_name(device));
 	add_count(object, "active_mtu", 128U << port->active_mtu);
 	add_count(object, "width", lanes_of(port->active_width));

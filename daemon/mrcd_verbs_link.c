@@ -8,7 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define LAST_MISSES_MAX 4U
+
 static void fence_continue(struct mrcd_verbs_link *link);
+static void reset(struct mrcd_verbs_link *link);
 
 static struct mrcd_verbs_link *link_of_job(struct mrcd_job *job)
 {
@@ -194,7 +197,7 @@ static void attempt_fail(struct mrcd_verbs_link *link)
 	uint8_t path_index = link->link.path_index;
 	char why[MRCD_VERBS_REASON_BYTES];
 
-	snprintf(why, sizeof(why), "%s", link->why);
+	snprintf(why, sizeof(why), "%s", link->is_doomed ? link->doom : link->why);
 	if (!link->is_cancelled && !link->is_initiator)
 		mrcd_debug("rail %s: a queue pair of %s did not come up: %s",
 			   link->link.rail->conf->name, mrcd_peer_name(link->link.peer), why);
@@ -230,12 +233,18 @@ static void join(struct mrcd_verbs_link *link)
 	r = mrcd_link_on_up(&link->link, &link->auth, link->path_id, link->peer_boot_id, true);
 	if (r < 0) {
 		link->state = MRCD_VERBS_LINK_WAITING;
-		if (r == -EBUSY)
+		if (r == -EBUSY) {
+			const struct timeval timeout =
+				timeval_of(link->verbs->rail->worker->conf->handshake_timeout_ns);
+
+			event_add(&link->timer, &timeout);
 			return;
+		}
 		snprintf(link->why, sizeof(link->why), "epochs have moved on");
 		attempt_fail(link);
 		return;
 	}
+	event_del(&link->timer);
 	mrcd_verbs_recv_early(link);
 	mrcd_verbs_poll_soon(link->verbs);
 }
@@ -243,15 +252,13 @@ static void join(struct mrcd_verbs_link *link)
 /* This one's fence holds: who waits for it goes on. */
 static void join_waiting(struct mrcd_verbs *verbs, const struct mrcd_peer *peer, uint8_t path_index)
 {
-	struct mrcd_verbs_link *link;
+	struct mrcd_verbs_link *link, *next;
 
-	LIST_FOREACH(link, &verbs->links, entry)
-	{
-		if (link->state != MRCD_VERBS_LINK_WAITING || link->link.peer != peer ||
-		    link->link.path_index != path_index)
-			continue;
-		join(link);
-		return;
+	for (link = LIST_FIRST(&verbs->links); link; link = next) {
+		next = LIST_NEXT(link, entry);
+		if (link->state == MRCD_VERBS_LINK_WAITING && !link->is_cancelled &&
+		    link->link.peer == peer && link->link.path_index == path_index)
+			join(link);
 	}
 }
 
@@ -261,7 +268,7 @@ static void connected(struct mrcd_job *job)
 	struct mrcd_verbs *verbs = link->verbs;
 
 	mrcd_worker_now(verbs->rail->worker);
-	if (link->error || link->is_cancelled) {
+	if (link->error || link->is_cancelled || link->is_doomed) {
 		attempt_fail(link);
 		return;
 	}
@@ -279,11 +286,26 @@ static void prepared(struct mrcd_job *job)
 	mrcd_worker_now(link->verbs->rail->worker);
 	if (link->qp)
 		number_set(link);
-	if (link->error || link->is_cancelled) {
+	if (link->error || link->is_cancelled || link->is_doomed) {
 		attempt_fail(link);
 		return;
 	}
 	job_submit(link, MRCD_VERBS_LINK_CONNECTING, mrcd_verbs_connect_run, connected, true);
+}
+
+/* A peer has one attempt for each path: the newest. */
+static void awaiting_drop(const struct mrcd_verbs_link *newest)
+{
+	struct mrcd_verbs_link *link, *next;
+
+	for (link = LIST_FIRST(&newest->verbs->links); link; link = next) {
+		next = LIST_NEXT(link, entry);
+		if (link != newest && link->link.peer == newest->link.peer &&
+		    link->link.path_index == newest->link.path_index &&
+		    (link->state == MRCD_VERBS_LINK_AWAITING ||
+		     link->state == MRCD_VERBS_LINK_WAITING))
+			mrcd_verbs_link_drop(link);
+	}
 }
 
 void mrcd_verbs_link_start(struct mrcd_verbs *verbs, int fd, const struct mrcd_handshake *hs,
@@ -306,6 +328,7 @@ void mrcd_verbs_link_start(struct mrcd_verbs *verbs, int fd, const struct mrcd_h
 	link->deadline_ns = verbs->rail->worker->now_ns + timeout_ns;
 	event_add(&link->fd_event, NULL);
 	if (!link->is_initiator) {
+		awaiting_drop(link);
 		link->state = MRCD_VERBS_LINK_AWAITING;
 		event_add(&link->timer, &timeout);
 		return;
@@ -331,10 +354,17 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	struct mrcd_verbs_link *link = context;
 
 	mrcd_worker_now(link->verbs->rail->worker);
-	if (link->state == MRCD_VERBS_LINK_AWAITING)
+	if (link->state == MRCD_VERBS_LINK_AWAITING) {
 		mrcd_verbs_link_drop(link);
-	else if (link->state == MRCD_VERBS_LINK_QUARANTINE)
+	} else if (link->state == MRCD_VERBS_LINK_WAITING) {
+		mrcd_verbs_link_down(link, MRC_REASON_CONNECT,
+				     "the older link is still being fenced");
+	} else if (link->state == MRCD_VERBS_LINK_QUARANTINE) {
 		destroy(link);
+	} else if (link->state == MRCD_VERBS_LINK_LAST) {
+		link->verbs->last_misses++;
+		reset(link);
+	}
 }
 
 /* RESET has returned, or the queue pair is gone: nothing of it can land or be read any more. */
@@ -352,8 +382,8 @@ static void reset_done(struct mrcd_job *job)
 	mrcd_verbs_early_drop(link);
 	link->verbs->counters.fences++;
 	link->state = MRCD_VERBS_LINK_QUARANTINE;
-	/* Of an attempt nobody has heard; and a closing rail has no time. */
-	if (link->qp && (was_failed || is_fence_asked) && !link->verbs->is_closing)
+	/* Of one that was not established nobody has heard; and a closing rail has no time. */
+	if (link->qp && link->was_established && !verbs->is_closing && !link->device->is_lost)
 		event_add(&link->timer, &quarantine);
 	else
 		destroy(link);
@@ -365,18 +395,54 @@ static void reset_done(struct mrcd_job *job)
 		join_waiting(verbs, peer, path_index);
 }
 
-static void stop_done(struct mrcd_job *job)
+/*
+ * What was received before ERR is the engine's, and its entry is ours: RESET takes
+ * both off the queues without a word (InfiniBand specification, 10.3.1).
+ */
+static void reset(struct mrcd_verbs_link *link)
 {
-	struct mrcd_verbs_link *link = link_of_job(job);
-
-	mrcd_worker_now(link->verbs->rail->worker);
-	/* What had been received before ERR is the engine's; RESET would take it off the queue. */
+	event_del(&link->timer);
 	mrcd_verbs_poll_dry(link->verbs);
 	job_submit(link, MRCD_VERBS_LINK_RESETTING, mrcd_verbs_reset_run, reset_done, false);
 }
 
+void mrcd_verbs_link_last(struct mrcd_verbs_link *link)
+{
+	link->verbs->has_last_event = true;
+	link->is_last_seen = true;
+	if (link->state == MRCD_VERBS_LINK_LAST)
+		reset(link);
+}
+
+void mrcd_verbs_link_hurry(struct mrcd_verbs_link *link)
+{
+	if (link->state == MRCD_VERBS_LINK_QUARANTINE)
+		destroy(link);
+	else if (link->state == MRCD_VERBS_LINK_LAST)
+		reset(link);
+}
+
+static void stop_done(struct mrcd_job *job)
+{
+	struct mrcd_verbs_link *link = link_of_job(job);
+
+	struct mrcd_verbs_device *device = link->device;
+	const struct timeval last = timeval_of(MRCD_VERBS_LAST_NS);
+
+	mrcd_worker_now(link->verbs->rail->worker);
+	/* Some devices never say it (the soft ones): they are found out. */
+	if (link->qp && !link->is_last_seen && !device->is_lost && !link->verbs->is_closing &&
+	    (link->verbs->has_last_event || link->verbs->last_misses < LAST_MISSES_MAX)) {
+		link->state = MRCD_VERBS_LINK_LAST;
+		event_add(&link->timer, &last);
+		return;
+	}
+	reset(link);
+}
+
 static void fence_continue(struct mrcd_verbs_link *link)
 {
+	event_del(&link->timer);
 	fd_close(link);
 	job_submit(link, MRCD_VERBS_LINK_STOPPING, mrcd_verbs_stop_run, stop_done, false);
 }
@@ -395,6 +461,10 @@ void mrcd_verbs_link_down(struct mrcd_verbs_link *link, enum mrc_path_reason rea
 			attempt_fail(link);
 			return;
 		}
+		/* The job has `why`; its done() half looks here. */
+		if (!link->is_doomed)
+			snprintf(link->doom, sizeof(link->doom), "%s", why);
+		link->is_doomed = true;
 		fd_close(link);
 		eventfd_write(link->cancel_fd, 1);
 		return;

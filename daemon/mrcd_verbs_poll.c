@@ -9,6 +9,7 @@
 
 #define RECEIVES_PER_TURN 128U
 #define SENDS_PER_TURN    64U /* of one link */
+#define SPINS_BETWEEN     16U
 
 void mrcd_verbs_link_set_busy(struct mrcd_verbs_link *link)
 {
@@ -35,7 +36,10 @@ void mrcd_verbs_poll_soon(struct mrcd_verbs *verbs)
 static uint32_t look(struct mrcd_verbs *verbs)
 {
 	struct mrcd_verbs_link *link, *next;
-	uint32_t count = verbs->device ? mrcd_verbs_recv(verbs, RECEIVES_PER_TURN) : 0;
+	uint32_t count;
+
+	verbs->turn_bytes = 0;
+	count = verbs->device ? mrcd_verbs_recv(verbs, RECEIVES_PER_TURN) : 0;
 
 	for (link = LIST_FIRST(&verbs->busy); link; link = next) {
 		next = LIST_NEXT(link, busy_entry);
@@ -47,7 +51,8 @@ static uint32_t look(struct mrcd_verbs *verbs)
 			mrcd_verbs_send(link);
 			count += (uint32_t)(link->frames_posted - posted);
 		}
-		if (link->frames_done == link->frames_posted || link->state != MRCD_VERBS_LINK_UP) {
+		if ((link->frames_done == link->frames_posted && !link->outq.count) ||
+		    link->state != MRCD_VERBS_LINK_UP) {
 			link->is_busy = false;
 			LIST_REMOVE(link, busy_entry);
 		}
@@ -90,13 +95,16 @@ void mrcd_verbs_on_poll(evutil_socket_t fd, short what, void *context)
 		verbs->worked_ns = now_ns;
 	if (count || now_ns - verbs->worked_ns < worker->conf->spin_ns) {
 		event_active(&verbs->poll_event, EV_TIMEOUT, 0);
+		/* Sockets, timers and jobs that ended come between two turns of ours that did something. */
+		if (count || ++verbs->spins % SPINS_BETWEEN == 0)
+			event_base_loopcontinue(worker->base);
 		return;
 	}
 	if (verbs->is_armed)
 		return;
 	arm(verbs);
 	/* What completed before the queues were armed makes no event. */
-	if (look(verbs)) {
+	if (look(verbs) || verbs->device->is_lost) {
 		verbs->worked_ns = now_ns;
 		mrcd_verbs_poll_soon(verbs);
 	}
@@ -120,9 +128,11 @@ void mrcd_verbs_poll_dry(struct mrcd_verbs *verbs)
 	struct mrcd_verbs_link *link;
 
 	/* Bounded by what the entries hold: each is handed up once and posted again. */
-	for (uint32_t turns = 0; verbs->device && turns < MRCD_VERBS_BATCH; turns++)
+	for (uint32_t turns = 0; verbs->device && turns < MRCD_VERBS_BATCH; turns++) {
+		verbs->turn_bytes = 0;
 		if (!mrcd_verbs_recv(verbs, RECEIVES_PER_TURN))
 			break;
+	}
 	while ((link = LIST_FIRST(&verbs->touched))) {
 		link->is_touched = false;
 		LIST_REMOVE(link, touched_entry);

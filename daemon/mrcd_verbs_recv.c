@@ -6,6 +6,9 @@
 
 #include "mrcd_crc.h"
 
+/* Of payload looked at in one turn; a batch goes on to its end. */
+#define BYTES_PER_TURN (1024U * 1024U)
+
 /* A hold is the rail (8 bits), the entry, and the opening of the device. */
 #define HOLD_INDEX_BITS 24
 #define HOLD_INDEX_MASK ((1U << HOLD_INDEX_BITS) - 1)
@@ -89,8 +92,13 @@ static void payload_place(struct received *in)
 
 /* ---- frames ---- */
 
+/*
+ * Positions are implied by their count (DESIGN 7.1): behind a frame that is not
+ * taken in, no other may be.
+ */
 static bool frame_refuse(struct mrcd_verbs_link *link, enum mrc_path_reason reason, const char *why)
 {
+	link->is_deaf = true;
 	mrcd_verbs_link_down(link, reason, why);
 	return false;
 }
@@ -136,14 +144,16 @@ static void entry_take(struct mrcd_verbs_link *link, uint32_t index)
 
 	/* Failed, but not yet told: what had arrived before counts. Once the engine has asked
 	 * for the fence, it does not (DESIGN 7.3). */
-	if (link->is_fence_asked || link->is_cancelled ||
-	    (link->state != MRCD_VERBS_LINK_UP && link->state != MRCD_VERBS_LINK_STOPPING))
+	if (link->is_fence_asked || link->is_cancelled || link->is_deaf ||
+	    (link->state != MRCD_VERBS_LINK_UP && link->state != MRCD_VERBS_LINK_STOPPING &&
+	     link->state != MRCD_VERBS_LINK_LAST))
 		return;
 	if (!header_take(link, data, link->device->entries[index].len_bytes, &hdr))
 		return;
 	rail->frames_received++;
 	if (hdr.type == MRC_WIRE_FRAG) {
 		rail->bytes_received += hdr.body_len;
+		link->verbs->turn_bytes += hdr.body_len;
 		if (hdr.body_len == 0)
 			in.is_placed = true;
 		else if (hdr.flags & MRC_WIRE_F_DIRECT)
@@ -173,6 +183,7 @@ static void early_keep(struct mrcd_verbs_link *link, uint32_t index)
 	else
 		entries[link->early_last].next = index;
 	link->early_last = index;
+	link->early_count++;
 }
 
 static void entry_back(struct mrcd_verbs_device *device, uint32_t index)
@@ -226,13 +237,18 @@ static bool completion_take(struct mrcd_verbs *verbs, const struct ibv_wc *wc)
 			mrcd_verbs_error(verbs, "a receive ended with: %s",
 					 ibv_wc_status_str(wc->status));
 		}
-		if (link)
-			mrcd_verbs_link_down(link, MRC_REASON_ERROR, ibv_wc_status_str(wc->status));
+		if (link && link->device == device)
+			frame_refuse(link, MRC_REASON_ERROR, ibv_wc_status_str(wc->status));
 		return true;
 	}
 	if (!link || link->device != device)
 		return true;
 	if (link->state < MRCD_VERBS_LINK_UP) {
+		/* Before our PATH_OPEN it has the least share and no more. */
+		if (link->early_count >= MRCD_VERBS_SHARE_MIN) {
+			frame_refuse(link, MRC_REASON_PROTOCOL, "sends more than its share");
+			return true;
+		}
 		early_keep(link, index);
 		return false;
 	}
@@ -245,13 +261,13 @@ uint32_t mrcd_verbs_recv(struct mrcd_verbs *verbs, uint32_t budget)
 	struct mrcd_verbs_device *device = verbs->device;
 	uint32_t total = 0;
 
-	while (total < budget && !device->is_lost) {
+	while (total < budget && !device->is_lost && verbs->turn_bytes < BYTES_PER_TURN) {
 		uint32_t back[MRCD_VERBS_BATCH], back_count = 0;
 		struct ibv_wc wc[MRCD_VERBS_BATCH];
 		int n = ibv_poll_cq(device->recv_cq, MRCD_VERBS_BATCH, wc);
 
 		if (n < 0)
-			device->is_lost = true;
+			mrcd_verbs_device_broken(device);
 		for (int i = 0; i < n; i++)
 			if (completion_take(verbs, &wc[i]))
 				back[back_count++] = (uint32_t)wc[i].wr_id;

@@ -53,6 +53,35 @@ static void mr_free(struct verbs_mr *mr)
 	free(mr);
 }
 
+/* A new device may have come while this region could not be offered to it. */
+static void offer_again(struct mrcd_verbs *verbs, bool was_lost)
+{
+	/* Only after a loss: what a device did not take, it is not asked for again and again. */
+	if (was_lost && verbs->device)
+		mrcd_region_offer_all(verbs->rail);
+}
+
+static void remove_run(struct mrcd_job *job)
+{
+	struct verbs_mr *mr = (struct verbs_mr *)job;
+
+	if (ibv_dereg_mr(mr->mr))
+		mr->error = errno ? -errno : -EIO;
+}
+
+/* Registered too late, and deregistered. */
+static void undone(struct mrcd_job *job)
+{
+	struct verbs_mr *mr = (struct verbs_mr *)job;
+	struct mrcd_verbs *verbs = mr->verbs;
+	struct mrcd_region *region = mr->region;
+
+	mrcd_worker_now(verbs->rail->worker);
+	mr_free(mr);
+	mrcd_region_on_added(region, verbs->rail, -ENODEV);
+	offer_again(verbs, true);
+}
+
 static void added(struct mrcd_job *job)
 {
 	struct verbs_mr *mr = (struct verbs_mr *)job;
@@ -62,18 +91,19 @@ static void added(struct mrcd_job *job)
 
 	mrcd_worker_now(rail->worker);
 	if (mr->mr && mr->device->is_lost) {
-		/* Too late; few of those, and the device is being put away anyhow. */
-		ibv_dereg_mr(mr->mr);
-		mr->mr = NULL;
-		mr->error = -ENODEV;
-	} else if (!mr->mr) {
-		add_failed_log(mr);
+		mr->job = (struct mrcd_job){.run = remove_run, .done = undone, .is_slow = true};
+		mrcd_offload_submit(rail->worker->offload, &mr->verbs->memory_lane, &mr->job);
+		return;
 	}
 	if (!mr->mr) {
+		struct mrcd_verbs *verbs = mr->verbs;
+		bool was_lost = mr->device->is_lost;
 		int error = mr->error;
 
+		add_failed_log(mr);
 		mr_free(mr);
 		mrcd_region_on_added(region, rail, error);
+		offer_again(verbs, was_lost);
 		return;
 	}
 	at->kind_data = mr;
@@ -108,19 +138,12 @@ void mrcd_verbs_region_add(struct mrcd_rail *rail, struct mrcd_region *region)
 
 /* ---- deregistering ---- */
 
-static void remove_run(struct mrcd_job *job)
-{
-	struct verbs_mr *mr = (struct verbs_mr *)job;
-
-	if (ibv_dereg_mr(mr->mr))
-		mr->error = errno ? -errno : -EIO;
-}
-
 static void removed(struct mrcd_job *job)
 {
 	struct verbs_mr *mr = (struct verbs_mr *)job;
 	struct mrcd_verbs *verbs = mr->verbs;
 	struct mrcd_region *region = mr->region;
+	bool was_lost = mr->device->is_lost;
 
 	mrcd_worker_now(verbs->rail->worker);
 	if (mr->error)
@@ -129,6 +152,7 @@ static void removed(struct mrcd_job *job)
 	region->rails[verbs->rail->index].kind_data = NULL;
 	mr_free(mr);
 	mrcd_region_on_removed(region, verbs->rail);
+	offer_again(verbs, was_lost);
 }
 
 static void remove_if_idle(struct verbs_mr *mr)

@@ -267,6 +267,9 @@ void mrcd_verbs_send(struct mrcd_verbs_link *link)
 			break; /* completions make room */
 		chain_post(link, &chain);
 	}
+	/* A buffer it waits for may come back with another link's completion. */
+	if (link->outq.count && !link->post_error)
+		mrcd_verbs_link_set_busy(link);
 }
 
 /* ---- the operations ---- */
