@@ -112,6 +112,9 @@ static void device_opened(struct mrcd_job *job)
 		    device->entry_count, device->share);
 	mrcd_region_offer_all(rail);
 	mrcd_verbs_poll_soon(verbs);
+	/* Paths that found no device need not sit out their backoff. */
+	if (rail->is_carrier_up)
+		mrcd_rail_on_carrier(rail, true);
 }
 
 static void device_look(struct mrcd_verbs *verbs)
