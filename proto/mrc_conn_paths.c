@@ -454,6 +454,11 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	path->do_keys = path->is_direct;
 	path->connect_ns = MRC_NEVER;
 	path->good_since_ns = 0;
+	if (!path->is_carrier_up) {
+		/* The handshake went over it: the event was missed, and the peer shall not hear that it is down. */
+		path->is_carrier_up = true;
+		mrc_conn_ports_update(conn);
+	}
 	mrc_conn_holds_fenced(conn, path->index);
 	if (path->is_denied) {
 		mrc_conn_path_leave(conn, path, MRC_REASON_OPERATOR, true);
@@ -487,8 +492,7 @@ static void on_carrier(struct mrc_conn *conn, struct mrc_path *path, bool is_up)
 		return;
 	}
 	/* A hint to try soon. Not trusted alone either way: attempts go on without it. */
-	if (!was_up && !path->is_connected && !path->is_connecting && conn->is_initiator &&
-	    !path->is_denied)
+	if (!path->is_connected && !path->is_connecting && conn->is_initiator && !path->is_denied)
 		path->connect_ns = MRC_MIN(path->connect_ns,
 					   conn->now_ns + jittered(conn, MRC_MIN(path->backoff_ns,
 										 200 * MRC_MS)));

@@ -409,9 +409,33 @@ static void what_became_a_nop_was_not_heard(void **state)
 	lab_host_fini(&h);
 }
 
+/*
+ * The carrier's return was missed, and the path came up all the same. While the
+ * peer heard that its port was down, it gave the path up at the first probe, again
+ * and again.
+ */
+static void a_path_that_came_up_is_not_told_to_be_down(void **state)
+{
+	const struct mrc_act_post *probe;
+	struct lab_host h;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 2, NULL);
+	lab_path_good(&h, 0, false);
+	lab_carrier(&h, 1, false);
+	lab_pump(&h);
+	assert_int_equal(h.conn->ports_down, 1U << 1);
+	assert_int_equal(lab_path_up(&h, 1, LAB_EPOCH, LAB_PATH_EPOCH, LAB_BOOT_B, false), 0);
+	lab_pump(&h);
+	probe = lab_posted(&h, MRC_WIRE_PROBE, 1, 0);
+	assert_non_null(probe);
+	assert_int_equal(probe->hdr.addr, 0);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_that_came_up_is_not_told_to_be_down),
 		cmocka_unit_test(counts_told_do_not_overtake_the_level_of_a_void_message),
 		cmocka_unit_test(losing_the_level_of_a_void_message_breaks_no_path),
 		cmocka_unit_test(a_void_message_does_not_stop_the_asking),
