@@ -295,7 +295,7 @@ enum {
 	GRAIN = 64, /* bytes: all lengths, offsets and bounds are so many, so that no cell is cut */
 	CELLS = LEN_MAX / GRAIN,
 	OUT_MAX = 512,
-	SOLO_RUNS = 500,
+	SOLO_RUNS = 250,
 	SOLO_STEPS = 150,
 };
 
