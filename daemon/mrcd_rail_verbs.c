@@ -149,10 +149,30 @@ static void links_end(struct mrcd_verbs *verbs, const struct mrcd_verbs_device *
 		if (link->device != device && !verbs->is_closing)
 			continue;
 		mrcd_verbs_link_hurry(link);
-		if (mrcd_verbs_link_is_attempt(link))
+		if (verbs->is_closing && mrcd_verbs_link_is_attempt(link))
 			mrcd_verbs_link_drop(link);
 		else
 			mrcd_verbs_link_down(link, MRC_REASON_ERROR, "the device has gone");
+	}
+}
+
+/*
+ * A rail that closes waits for the worker's jobs, and rails close one after the
+ * other, all of them: an attempt on any would be waited for until its deadline.
+ */
+static void attempts_end(struct mrcd_worker *worker)
+{
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		struct mrcd_rail *rail = &worker->rails[i];
+		struct mrcd_verbs *verbs =
+			rail->ops == &mrcd_rail_verbs_ops ? rail->kind_data : NULL;
+		struct mrcd_verbs_link *link, *next;
+
+		for (link = verbs ? LIST_FIRST(&verbs->links) : NULL; link; link = next) {
+			next = LIST_NEXT(link, entry);
+			if (mrcd_verbs_link_is_attempt(link))
+				mrcd_verbs_link_down(link, MRC_REASON_CLOSED, "closing");
+		}
 	}
 }
 
@@ -333,6 +353,7 @@ static void verbs_close(struct mrcd_rail *rail)
 	event_del(&verbs->retry_event);
 	mrcd_tcp_free(verbs->tcp);
 	verbs->tcp = NULL;
+	attempts_end(rail->worker);
 	mrcd_offload_drain(rail->worker->offload); /* it may be opening */
 	mrcd_verbs_device_lost(verbs, "closing");
 	links_end(verbs, NULL); /* also those of devices that were lost before */

@@ -125,13 +125,18 @@ void mrcd_verbs_on_comp(evutil_socket_t fd, short what, void *context)
 
 void mrcd_verbs_poll_dry(struct mrcd_verbs *verbs)
 {
+	uint32_t left = verbs->device ? verbs->device->entry_count : 0;
 	struct mrcd_verbs_link *link;
 
-	/* Bounded by what the entries hold: each is handed up once and posted again. */
-	for (uint32_t turns = 0; verbs->device && turns < MRCD_VERBS_BATCH; turns++) {
+	/* The queue holds no more than that; what comes meanwhile, of others, may wait. */
+	while (left) {
+		uint32_t count;
+
 		verbs->turn_bytes = 0;
-		if (!mrcd_verbs_recv(verbs, RECEIVES_PER_TURN))
+		count = mrcd_verbs_recv(verbs, MRC_MIN(left, RECEIVES_PER_TURN));
+		if (!count)
 			break;
+		left -= MRC_MIN(left, count);
 	}
 	while ((link = LIST_FIRST(&verbs->touched))) {
 		link->is_touched = false;

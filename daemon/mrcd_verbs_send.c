@@ -330,6 +330,9 @@ uint32_t mrcd_verbs_send_complete(struct mrcd_verbs_link *link, uint32_t budget)
 			mrcd_verbs_link_down(link, MRC_REASON_ERROR,
 					     ibv_wc_status_str(wc[i].status));
 		}
+		if (n < 0)
+			mrcd_verbs_link_down(link, MRC_REASON_ERROR,
+					     "its completion queue does not answer");
 		if (n <= 0)
 			break;
 		total += (uint32_t)n;
@@ -345,4 +348,6 @@ void mrcd_verbs_send_abandon(struct mrcd_verbs_link *link)
 {
 	while (link->frames_done < link->frames_posted)
 		slot_release(link);
+	/* No completion tells those who wait for a buffer. */
+	mrcd_verbs_poll_soon(link->verbs);
 }

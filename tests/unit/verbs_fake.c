@@ -396,6 +396,21 @@ void fake_async_add(struct fake_device *device, const struct ibv_async_event *ev
 	fake_signal(device->context.context.async_fd);
 }
 
+/* What nobody has read of a queue pair goes with it. */
+void fake_async_drop(struct fake_device *device, const struct ibv_qp *qp)
+{
+	struct fake_async *async, *next;
+
+	for (async = TAILQ_FIRST(&device->asyncs); async; async = next) {
+		next = TAILQ_NEXT(async, entry);
+		if (async->event.element.qp != qp)
+			continue;
+		TAILQ_REMOVE(&device->asyncs, async, entry);
+		fake_take(device->context.context.async_fd);
+		free(async);
+	}
+}
+
 void verbs_fake_async(const char *address, const struct ibv_async_event *event)
 {
 	struct fake_device *device;

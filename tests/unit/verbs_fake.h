@@ -107,6 +107,8 @@ void verbs_fake_receive(struct ibv_srq *srq, struct ibv_cq *cq, uint32_t qp_num,
 			uint32_t len, enum ibv_wc_status status);
 /* Entries of a shared receive queue that the device has. */
 int verbs_fake_srq_posted(struct ibv_srq *srq);
+/* Whether a queue pair in ERR tells when it has let go of its receive entries; soft devices do not. */
+void verbs_fake_last_event(bool is_given);
 /* How often a SEND found no receive entry. */
 int verbs_fake_rnrs(void);
 

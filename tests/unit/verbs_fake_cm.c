@@ -487,6 +487,19 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	return error ? -1 : 0;
 }
 
+int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	pthread_mutex_lock(&fake_lock);
+	if (event == IBV_EVENT_COMM_EST && id->is_established_held) {
+		id->is_established_held = false;
+		event_add(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
 int rdma_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
 	struct fake_id *id = (struct fake_id *)base;

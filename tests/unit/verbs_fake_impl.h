@@ -153,6 +153,7 @@ bool fake_is_same_host(const struct sockaddr *a, const struct sockaddr *b);
 
 /* verbs_fake.c */
 void fake_async_add(struct fake_device *device, const struct ibv_async_event *event);
+void fake_async_drop(struct fake_device *device, const struct ibv_qp *qp);
 void fake_cq_push(struct ibv_cq *cq, const struct fake_cqe *cqe);
 /* RESET and destroy: completions of this queue pair go, with the receive entries in them. */
 void fake_cq_clean(struct ibv_cq *cq, const struct fake_qp *qp);

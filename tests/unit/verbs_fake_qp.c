@@ -14,6 +14,7 @@ static bool is_held;    /* work requests wait for verbs_fake_work() */
 static int held_budget; /* so many of them may run */
 static bool is_apart;
 static pthread_t apart_thread;
+static bool has_last_event;
 static int rnrs;
 static uint32_t depth_max;
 
@@ -23,6 +24,7 @@ void fake_qp_begin(void)
 	order_next = 0;
 	is_held = false;
 	held_budget = 0;
+	has_last_event = true;
 	rnrs = 0;
 	depth_max = 0;
 }
@@ -98,6 +100,7 @@ void fake_qp_free(struct fake_qp *qp)
 	if (qp->peer)
 		qp->peer->peer = NULL;
 	qp_clean(qp);
+	fake_async_drop(CONTEXT_OF(qp->qp.context), &qp->qp);
 	((struct fake_cq *)qp->qp.send_cq)->users--;
 	((struct fake_cq *)qp->qp.recv_cq)->users--;
 	((struct fake_srq *)qp->qp.srq)->users--;
@@ -156,6 +159,9 @@ static void send_end(struct fake_qp *qp, enum ibv_wc_status status)
 
 static void to_error(struct fake_qp *qp)
 {
+	const struct ibv_async_event last = {.event_type = IBV_EVENT_QP_LAST_WQE_REACHED,
+					     .element = {.qp = &qp->qp}};
+
 	if (qp->qp.state == IBV_QPS_ERR || qp->qp.state == IBV_QPS_RESET)
 		return;
 	qp->qp.state = IBV_QPS_ERR;
@@ -163,6 +169,8 @@ static void to_error(struct fake_qp *qp)
 		send_end(qp, IBV_WC_WR_FLUSH_ERR);
 	if (is_iwarp(qp))
 		fake_qp_disconnected(qp);
+	else if (has_last_event)
+		fake_async_add(CONTEXT_OF(qp->qp.context), &last);
 }
 
 static void qp_fail(struct fake_qp *qp, enum ibv_wc_status status)
@@ -464,6 +472,13 @@ void verbs_fake_disconnect(uint32_t number)
 	pthread_mutex_unlock(&fake_lock);
 }
 
+void verbs_fake_last_event(bool is_given)
+{
+	pthread_mutex_lock(&fake_lock);
+	has_last_event = is_given;
+	pthread_mutex_unlock(&fake_lock);
+}
+
 int verbs_fake_rnrs(void)
 {
 	int count;
@@ -502,7 +517,9 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 			base->state = IBV_QPS_RESET;
 			qp_clean(qp);
 		}
-	} else {
+	} else if (mask == IBV_QP_MIN_RNR_TIMER && !is_iwarp(qp)) {
+		error = base->state == IBV_QPS_RTS ? 0 : EINVAL;
+	} else if (!is_iwarp(qp)) {
 		fake_violation("a state change that this device does not know");
 	}
 	pthread_mutex_unlock(&fake_lock);
