@@ -297,7 +297,7 @@ void sim_frame_out(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t s
 	if (end->serial != serial || wire->is_dead || !f)
 		return;
 	wire->is_busy = false;
-	if (w->now_ns - f->post_ns > w->o.suspect_floor_ns)
+	if (w->now_ns - f->post_ns > w->o.suspect_floor_ns / 2)
 		out->queued_until_ns = w->now_ns + QUEUED_NS;
 	wire->queue_head = f->next;
 	if (!wire->queue_head)

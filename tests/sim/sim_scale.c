@@ -128,7 +128,8 @@ static void memory_table(const char *title, const struct mrc_limits *given, uint
 	     MRC_MAX(limits.ranges_max, paths * frames / 2), paths);
 	part(&asked, "control log", sizeof(struct mrc_ctl_entry),
 	     power_of_two_from(8 * (size_t)limits.channels_max), 0);
-	part(&asked, "holds", sizeof(struct mrc_hold), 2 * (size_t)limits.holds_max, 0);
+	part(&asked, "holds", sizeof(struct mrc_hold),
+	     (size_t)limits.holds_max + MRC_HOLDS_LOST_MAX, 0);
 	part(&asked, "channel slots", sizeof(void *), limits.channels_max, 0);
 	part(&asked, "channel generations", sizeof(uint32_t), limits.channels_max, 0);
 	part(&asked, "channel buckets", sizeof(void *), power_of_two_from(limits.channels_max), 0);
