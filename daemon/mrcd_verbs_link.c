@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define LAST_MISSES_MAX 4U
+#define PAGE            ((size_t)4096)
 
 static void fence_continue(struct mrcd_verbs_link *link);
 static void reset(struct mrcd_verbs_link *link);
@@ -132,7 +133,10 @@ static struct mrcd_verbs_link *link_new(struct mrcd_verbs *verbs, int fd,
 
 	if (!link)
 		return NULL;
-	link->slot_memory = aligned_alloc(4096, (size_t)MRCD_VERBS_SLOTS * MRCD_VERBS_SLOT_BYTES);
+	/* Pages of its own, whole ones: what is registered is pinned. */
+	link->slot_memory =
+		aligned_alloc(PAGE, ((size_t)MRCD_VERBS_SLOTS * MRCD_VERBS_SLOT_BYTES + PAGE - 1) &
+					    ~(PAGE - 1));
 	link->slots = calloc(MRCD_VERBS_SLOTS, sizeof(*link->slots));
 	link->cancel_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (!link->slot_memory || !link->slots || link->cancel_fd < 0 ||
