@@ -11,7 +11,7 @@ add_library(verbs_fake STATIC verbs_fake.c verbs_fake_qp.c verbs_fake_cm.c)
 target_include_directories(verbs_fake PUBLIC $<TARGET_PROPERTY:mrcd_core,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(verbs_fake PRIVATE mrc_flags PUBLIC Threads::Threads)
 
-foreach(noun link data)
+foreach(noun link data device)
 	add_executable(test_verbs_${noun} test_verbs_${noun}.c)
 	add_dependencies(test_verbs_${noun} mrcd_core)
 	target_include_directories(test_verbs_${noun}

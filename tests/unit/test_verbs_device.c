@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A rail's device: found, missing, lost, found again. */
+#include <sys/resource.h>
+
+#include "verbs_lab.h"
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* Rails are not open: a test says first what they find. */
+static int set_up(void **state)
+{
+	lab_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lab_free();
+	return 0;
+}
+
+static void open_all(void)
+{
+	lab_open();
+	lab_until(lab_has_devices());
+}
+
+static void send_one(uint8_t path)
+{
+	struct mrcd_link *a = lab->a->paths[path].link;
+	uint32_t count = lab->b->paths[path].frame_count;
+
+	lab_post(a, lab_control(a, MRC_WIRE_STATE, 1, 10));
+	lab_flush(a);
+	lab_until(lab->b->paths[path].frame_count == count + 1);
+}
+
+static void async(const char *address, enum ibv_event_type type, int port)
+{
+	const struct ibv_async_event event = {.event_type = type, .element = {.port_num = port}};
+
+	verbs_fake_async(address, &event);
+}
+
+/* ---- finding ---- */
+
+static void without_a_device_verbs_refuses_and_auto_is_tcp(void **state)
+{
+	verbs_fake_port_remove(lab_addresses[1]);
+	verbs_fake_port_remove(lab_addresses[3]);
+	lab->conf.rails[2].type = lab->conf.rails[3].type = MRCD_RAIL_AUTO;
+	lab_open();
+	lab_until(lab_verbs(0)->device && lab_verbs(2)->device && lab_verbs(1)->why[0] &&
+		  lab_verbs(3)->why[0]);
+	assert_non_null(strstr(lab_verbs(1)->why, "no RDMA device has this address"));
+	lab_connect(0);
+	lab_until(lab->a->paths[0].failures == 1);
+	assert_int_equal(lab->a->paths[0].ups, 0);
+	lab_up(1);
+	assert_false(lab->a->paths[1].is_direct || lab->b->paths[1].is_direct);
+	assert_string_equal(lab->a->paths[1].link->ops->kind, "tcp");
+	send_one(1);
+	/* It comes: found without anybody's help, and used by the next link. */
+	verbs_fake_port("fake1", 1, lab_addresses[1], IBV_TRANSPORT_IB);
+	verbs_fake_port("fake2", 1, lab_addresses[3], IBV_TRANSPORT_IB);
+	lab_until(lab_has_devices());
+	lab_up(0);
+	lab_up(1);
+	assert_true(lab->a->paths[1].is_direct && lab->b->paths[1].is_direct);
+	assert_string_equal(lab->a->paths[1].link->ops->kind, "verbs");
+	send_one(1);
+}
+
+static void a_rail_without_its_device_does_not_try_to_connect(void **state)
+{
+	verbs_fake_port_remove(lab_addresses[0]);
+	lab_open();
+	lab_until(lab_verbs(0)->why[0]);
+	lab_connect(0);
+	assert_int_equal(lab->a->paths[0].failures, 1);
+	assert_non_null(strstr(lab->a->paths[0].why, "no RDMA device"));
+}
+
+static void a_device_is_that_of_the_configuration(void **state)
+{
+	strcpy(lab->conf.rails[0].device, "fake1");
+	strcpy(lab->conf.rails[1].device, "fake1");
+	lab->conf.rails[1].device_port = 1;
+	strcpy(lab->conf.rails[2].device, "fake0");
+	lab->conf.rails[2].device_port = 1;
+	lab_open();
+	lab_until(lab_verbs(0)->why[0] && lab_verbs(1)->device && lab_verbs(2)->why[0]);
+	assert_string_equal(lab_verbs(0)->why, "this address is on device fake0, not on fake1");
+	assert_string_equal(lab_verbs(2)->why, "this address is on port 2 of fake0, not on port 1");
+}
+
+static void every_step_of_opening_may_fail_and_leaves_nothing(void **state)
+{
+	static const enum verbs_fake_call calls[] = {
+		VERBS_FAKE_CREATE_CHANNEL, VERBS_FAKE_CREATE_ID, VERBS_FAKE_BIND,
+		VERBS_FAKE_QUERY_DEVICE,   VERBS_FAKE_ALLOC_PD,  VERBS_FAKE_REG_MR,
+		VERBS_FAKE_CREATE_COMP,    VERBS_FAKE_CREATE_CQ, VERBS_FAKE_CREATE_SRQ,
+		VERBS_FAKE_POST_SRQ,       VERBS_FAKE_LISTEN,
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(calls); i++) {
+		verbs_fake_fail(calls[i], 0, -1, EFAULT);
+		assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
+		lab_until(lab_verbs(0)->why[0]);
+		lab_until(!mrcd_offload_pending(lab->worker.offload));
+		if (calls[i] != VERBS_FAKE_QUERY_DEVICE)
+			assert_non_null(strstr(lab_verbs(0)->why, strerror(EFAULT)));
+		assert_int_equal(verbs_fake_left(), 0);
+		mrcd_rail_verbs_ops.close(&lab->worker.rails[0]);
+		verbs_fake_fail(calls[i], 0, 0, 0);
+	}
+	open_all();
+}
+
+static void memory_that_cannot_be_locked_is_explained(void **state)
+{
+	struct rlimit before, low;
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	low = before;
+	low.rlim_cur = 64 * 1024;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
+	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, -1, ENOMEM);
+	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
+	lab_until(lab_verbs(0)->why[0]);
+	assert_non_null(strstr(lab_verbs(0)->why, "limit is 64 KiB (LimitMEMLOCK=infinity)"));
+	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, 0, 0);
+	lab_until(lab_verbs(0)->device);
+	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, -1, ENOMEM);
+	lab->worker.rail_count = 1;
+	lab_regions_offer();
+	lab_until(lab_verbs(0)->last_error[0] && !mrcd_offload_pending(lab->worker.offload));
+	assert_non_null(strstr(lab_verbs(0)->last_error, "8192 KiB"));
+	assert_non_null(strstr(lab_verbs(0)->last_error, "LimitMEMLOCK=infinity"));
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+	lab->worker.rail_count = 4;
+}
+
+static void more_entries_than_the_device_has_are_refused(void **state)
+{
+	lab->conf.rails[0].receive_entries = 100000;
+	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
+	lab_until(lab_verbs(0)->why[0]);
+	assert_string_equal(lab_verbs(0)->why,
+			    "100256 receive entries are wanted, the device has room for 32768");
+}
+
+static void a_rail_closes_while_it_looks_for_its_device(void **state)
+{
+	for (int i = 0; i < 10; i++) {
+		lab_open();
+		for (int turn = 0; turn < i; turn++)
+			event_base_loop(lab->worker.base, EVLOOP_NONBLOCK);
+		for (int r = 0; r < 4; r++)
+			mrcd_rail_verbs_ops.close(&lab->worker.rails[r]);
+		assert_int_equal(verbs_fake_left(), 0);
+	}
+}
+
+/* ---- events ---- */
+
+static void two_ports_of_one_device_are_told_apart(void **state)
+{
+	open_all();
+	assert_ptr_equal(lab_verbs(0)->device->context, lab_verbs(2)->device->context);
+	lab_up(0);
+	lab_up(1);
+	verbs_fake_gid_move(lab_addresses[0], 3);
+	verbs_fake_gid_move(lab_addresses[2], 4);
+	async(lab_addresses[0], IBV_EVENT_GID_CHANGE, 1);
+	lab_until(lab_verbs(0)->device->port_now.gid_index == 3);
+	lab_settle();
+	assert_int_equal(lab_verbs(2)->device->port_now.gid_index, 1);
+	async(lab_addresses[0], IBV_EVENT_PORT_ACTIVE, 2);
+	lab_until(lab_verbs(2)->device->port_now.gid_index == 4);
+	send_one(0);
+	send_one(1);
+}
+
+static void port_events_are_hints(void **state)
+{
+	open_all();
+	lab_up(0);
+	for (int i = 0; i < 2; i++) {
+		async(lab_addresses[0], IBV_EVENT_PORT_ERR, 1);
+		async(lab_addresses[0], IBV_EVENT_PORT_ERR, 1);
+		async(lab_addresses[0], IBV_EVENT_PORT_ACTIVE, 1);
+		async(lab_addresses[0], IBV_EVENT_PORT_ACTIVE, 1);
+		lab_settle();
+	}
+	assert_int_equal(lab->a->paths[0].downs, 0);
+	send_one(0);
+}
+
+static void a_port_whose_address_went_has_no_gid(void **state)
+{
+	open_all();
+	verbs_fake_port_remove(lab_addresses[0]);
+	async(lab_addresses[2], IBV_EVENT_GID_CHANGE, 1);
+	lab_until(lab_verbs(0)->device->port_now.gid_index == -1);
+}
+
+static void an_error_of_one_queue_is_one_link_s(void **state)
+{
+	struct ibv_async_event event = {.event_type = IBV_EVENT_CQ_ERR};
+
+	open_all();
+	lab_up(0);
+	lab_up(1);
+	event.element.cq = lab_link(lab->a, 0)->send_cq;
+	verbs_fake_async(lab_addresses[0], &event);
+	lab_until(lab->a->paths[0].downs == 1);
+	lab_up(0);
+	event.event_type = IBV_EVENT_QP_FATAL;
+	event.element.qp = lab_link(lab->a, 0)->qp;
+	verbs_fake_async(lab_addresses[0], &event);
+	lab_until(lab->a->paths[0].downs == 2);
+	assert_int_equal(lab->a->paths[1].downs, 0);
+	assert_true(lab_has_devices());
+	send_one(1);
+}
+
+static void a_fatal_error_is_the_device_s_and_all_its_rails(void **state)
+{
+	open_all();
+	lab_up(0);
+	lab_up(1);
+	async(lab_addresses[0], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(lab->a->paths[0].downs == 1 && lab->a->paths[1].downs == 1);
+	assert_string_equal(lab->a->paths[0].why, "the device has gone");
+	lab_until(lab_has_devices());
+	lab_up(0);
+	lab_up(1);
+	send_one(0);
+	send_one(1);
+}
+
+static void an_error_of_a_shared_queue_is_one_rail_s(void **state)
+{
+	struct ibv_async_event event = {.event_type = IBV_EVENT_SRQ_ERR};
+
+	open_all();
+	lab_up(0);
+	lab_up(1);
+	event.element.srq = lab_verbs(0)->device->srq;
+	verbs_fake_async(lab_addresses[0], &event);
+	lab_until(lab->a->paths[0].downs == 1);
+	lab_until(lab_has_devices());
+	lab_up(0);
+	event.event_type = IBV_EVENT_CQ_ERR;
+	event.element.cq = lab_verbs(0)->device->recv_cq;
+	verbs_fake_async(lab_addresses[0], &event);
+	lab_until(lab->a->paths[0].downs == 2);
+	lab_until(lab_has_devices());
+	assert_int_equal(lab->a->paths[1].downs, 0);
+	send_one(1);
+}
+
+static void a_device_that_is_removed_is_looked_for_again(void **state)
+{
+	open_all();
+	lab_up(0);
+	verbs_fake_removal(lab_addresses[1]);
+	lab_until(lab->b->paths[0].downs == 1);
+	assert_string_equal(lab_verbs(1)->why, "the device is being removed");
+	lab_until(lab_has_devices());
+	lab_up(0);
+}
+
+/* The engine would wait for an answer for ever. */
+static void an_attempt_on_a_device_that_goes_is_told(void **state)
+{
+	open_all();
+	verbs_fake_answer(VERBS_FAKE_SILENT);
+	lab_connect(0);
+	lab_until(verbs_fake_calls(VERBS_FAKE_CONNECT) == 1);
+	async(lab_addresses[0], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(lab->a->paths[0].failures == 1);
+	assert_string_equal(lab->a->paths[0].why, "the device has gone");
+}
+
+static void another_address_is_another_device(void **state)
+{
+	struct mrcd_conf_rail *conf;
+
+	open_all();
+	lab_up(0);
+	lab->worker.rails[0].ops->refresh(&lab->worker.rails[0]);
+	lab_settle();
+	assert_int_equal(lab->a->paths[0].downs, 0);
+	verbs_fake_port("fake0", 3, "127.0.3.1", IBV_TRANSPORT_IB);
+	conf = &lab_verbs(0)->conf;
+	snprintf(conf->address, sizeof(conf->address), "127.0.3.1");
+	lab->worker.rails[0].ops->refresh(&lab->worker.rails[0]);
+	lab_until(lab->a->paths[0].downs == 1);
+	lab_until(lab_verbs(0)->device);
+	assert_int_equal(lab_verbs(0)->device->port, 3);
+	lab_up(0);
+}
+
+/* ---- regions and the device ---- */
+
+static void regions_are_registered_anew_with_a_device_that_came_back(void **state)
+{
+	uint32_t rkey;
+
+	open_all();
+	lab_regions();
+	rkey = lab->keys[1].rkey;
+	async(lab_addresses[1], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(!lab->keys[1].is_valid);
+	lab_until(lab->keys[1].is_valid);
+	assert_int_not_equal(lab->keys[1].rkey, rkey);
+	assert_true(lab->keys[3].is_valid);
+}
+
+static void a_region_that_was_being_registered_when_the_device_went_is_offered_again(void **state)
+{
+	open_all();
+	verbs_fake_gate(VERBS_FAKE_REG_MR, true);
+	lab_regions_offer();
+	lab_until(verbs_fake_calls(VERBS_FAKE_REG_MR) >= 4 * 2 + 4);
+	async(lab_addresses[1], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(!lab_verbs(1)->device);
+	verbs_fake_gate(VERBS_FAKE_REG_MR, false);
+	lab_until(lab_region_is(lab->landing_region, MRCD_REGION_READY));
+	assert_true(lab->keys[1].is_valid);
+}
+
+static void a_region_may_end_while_it_is_registered(void **state)
+{
+	open_all();
+	verbs_fake_gate(VERBS_FAKE_REG_MR, true);
+	lab_regions_offer();
+	mrcd_region_end(lab->send_region);
+	mrcd_region_end(lab->landing_region);
+	verbs_fake_gate(VERBS_FAKE_REG_MR, false);
+	lab_until(LIST_EMPTY(&lab->worker.regions));
+	assert_false(lab->keys[1].is_valid);
+}
+
+/* ---- all at once ---- */
+
+static void closing_with_everything_in_flight_frees_all(void **state)
+{
+	struct mrcd_link *a;
+
+	open_all();
+	lab_regions();
+	lab_up(0);
+	lab_up(0); /* the old one sits out its quarantine */
+	lab->is_all_scratch = true;
+	a = lab->a->paths[0].link;
+	for (uint32_t i = 0; i < 50; i++) {
+		struct mrc_act_post post = lab_frag(a, i, i * 100, 300);
+
+		post.hdr.flags |= MRC_WIRE_F_COPY;
+		lab_post(a, post);
+	}
+	lab_flush(a);
+	lab_until(lab->b->paths[0].frame_count == 50);
+	verbs_fake_hold_work(true);
+	for (uint32_t i = 0; i < 500; i++)
+		lab_post(a, lab_direct(a, i, i * 1000, 1000));
+	lab_flush(a);
+	verbs_fake_answer(VERBS_FAKE_SILENT);
+	lab_connect(1);
+	lab_until(verbs_fake_calls(VERBS_FAKE_CONNECT) == 3);
+	verbs_fake_stranger(lab_addresses[1], "x", 1);
+	mrcd_region_end(lab->send_region);
+	async(lab_addresses[1], IBV_EVENT_PORT_ERR, 1);
+}
+
+/* Of all calls the n-th fails, for each n until a run ends untouched: nothing may be left. */
+static void whatever_call_fails_nothing_is_left(void **state)
+{
+	for (int n = 1;; n++) {
+		struct lab_path *pa = &lab->a->paths[0], *pb = &lab->b->paths[0];
+		int count;
+
+		verbs_fake_fail_nth(n);
+		for (int r = 0; r < 2; r++)
+			assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[r]), 0);
+		lab_port_learn(0);
+		lab_until((lab_verbs(0)->device || lab_verbs(0)->why[0]) &&
+			  (lab_verbs(1)->device || lab_verbs(1)->why[0]));
+		lab->worker.rail_count = 2;
+		lab_regions_offer();
+		lab->worker.rail_count = 4;
+		lab_connect(0);
+		lab_until(pa->failures || pa->ups);
+		if (pa->link) {
+			lab_post(pa->link, lab_control(pa->link, MRC_WIRE_STATE, 1, 10));
+			lab_flush(pa->link);
+			lab_until(pb->frame_count || !pa->link);
+		}
+		count = verbs_fake_fail_nth(0);
+		if (n <= count)
+			assert_true(pa->failures || pa->downs || pb->downs ||
+				    lab_verbs(0)->last_error[0] || lab_verbs(1)->last_error[0] ||
+				    pa->ups);
+		else
+			assert_true(pa->ups && pb->ups && pb->frame_count);
+		tear_down(state);
+		set_up(state);
+		if (n > count)
+			return;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_a_device_verbs_refuses_and_auto_is_tcp),
+		TEST(a_rail_without_its_device_does_not_try_to_connect),
+		TEST(a_device_is_that_of_the_configuration),
+		TEST(every_step_of_opening_may_fail_and_leaves_nothing),
+		TEST(memory_that_cannot_be_locked_is_explained),
+		TEST(more_entries_than_the_device_has_are_refused),
+		TEST(a_rail_closes_while_it_looks_for_its_device),
+		TEST(two_ports_of_one_device_are_told_apart),
+		TEST(port_events_are_hints),
+		TEST(a_port_whose_address_went_has_no_gid),
+		TEST(an_error_of_one_queue_is_one_link_s),
+		TEST(a_fatal_error_is_the_device_s_and_all_its_rails),
+		TEST(an_error_of_a_shared_queue_is_one_rail_s),
+		TEST(a_device_that_is_removed_is_looked_for_again),
+		TEST(an_attempt_on_a_device_that_goes_is_told),
+		TEST(another_address_is_another_device),
+		TEST(regions_are_registered_anew_with_a_device_that_came_back),
+		TEST(a_region_that_was_being_registered_when_the_device_went_is_offered_again),
+		TEST(a_region_may_end_while_it_is_registered),
+		TEST(closing_with_everything_in_flight_frees_all),
+		TEST(whatever_call_fails_nothing_is_left),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
