@@ -590,7 +590,10 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	path->taken++;
 	path->frames_received++;
 	path->heard_ns = conn->now_ns;
-	path->bytes_received += hdr->type == MRC_WIRE_FRAG ? hdr->body_len : 0;
+	if (hdr->type == MRC_WIRE_FRAG) {
+		path->bytes_received += hdr->body_len;
+		path->data_heard_ns = conn->now_ns;
+	}
 	if (hdr->type == MRC_WIRE_ACK) {
 		if (hdr->arg & 1)
 			conn->ack_due_ns = MRC_MIN(conn->ack_due_ns,

@@ -291,7 +291,11 @@ uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limit
 		return timeout_ns;
 	/* What was before it on the path has to go first: our own queue is no silence. */
 	own_ns = (uint64_t)((unsigned __int128)path->oldest_queued * MRC_S / rate);
-	own_ns += own_ns / 2 + path->rtt.min_ns;
+	own_ns += own_ns / 2;
+	/* The peer's data comes by it too: the answer has as long a queue to stand in there. */
+	if (path->data_heard_ns >= path->oldest_sent_ns)
+		own_ns *= 2;
+	own_ns += path->rtt.min_ns;
 	return MRC_MAX(timeout_ns, MRC_MIN(own_ns, ceiling_ns));
 }
 

@@ -102,6 +102,7 @@ struct mrc_path {
 	uint64_t answered_sent_ns; /* when the newest acked eliciting frame was sent */
 	uint64_t elicited_ns;      /* when the last eliciting frame was sent */
 	uint64_t heard_ns;         /* when the last frame came by it */
+	uint64_t data_heard_ns;    /* when the last fragment did */
 	uint64_t first_sent_ns;    /* when what was acked last, or began after a pause, was sent */
 
 	/* Frames received in this epoch, and what we told the peer of it. */

@@ -352,6 +352,25 @@ static void the_queue_is_that_of_the_oldest_frame_left(void **state)
 	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), MRC_MS);
 }
 
+/* The answer stands behind the peer's data as our frame stood behind ours. */
+static void data_that_comes_by_it_makes_the_queue_count_twice(void **state)
+{
+	struct fixture f;
+	uint64_t alone_ns, rtt_ns;
+
+	fixture_init(&f);
+	for (int n = 0; n < 40; n++)
+		measure(&f, 0, 10 * MRC_US, MRC_S);
+	f.path.rate.best = 1000000000;
+	mrc_path_push(&f.path, true, 2000000, 2 * MRC_S);
+	rtt_ns = f.path.rtt.min_ns;
+	f.path.data_heard_ns = 2 * MRC_S - 1; /* before it was sent: says nothing of the answer */
+	alone_ns = mrc_path_timeout_ns(&f.path, &f.limits);
+	assert_int_equal(alone_ns, 3 * MRC_MS + rtt_ns);
+	f.path.data_heard_ns = 2 * MRC_S;
+	assert_int_equal(mrc_path_timeout_ns(&f.path, &f.limits), 6 * MRC_MS + rtt_ns);
+}
+
 static void what_did_not_fill_it_gives_a_weak_rate_or_none(void **state)
 {
 	const struct {
@@ -597,6 +616,7 @@ int main(void)
 		cmocka_unit_test(the_least_rate_fades_and_ends_with_its_epoch),
 		cmocka_unit_test(nothing_known_leaves_the_window_as_it_was),
 		cmocka_unit_test(nothing_was_delivered_faster_than_it_was_sent),
+		cmocka_unit_test(data_that_comes_by_it_makes_the_queue_count_twice),
 		cmocka_unit_test(a_false_suspicion_doubles_the_floor_up_to_the_ceiling),
 		cmocka_unit_test(a_path_is_full_by_its_bytes_or_by_its_frames),
 	};
