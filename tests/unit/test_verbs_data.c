@@ -179,6 +179,19 @@ static void more_frames_than_slots_wait_for_completions(void **state)
 	assert_int_equal(verbs_fake_depth_max(), MRCD_VERBS_WRS);
 }
 
+static void a_turn_posts_a_bounded_number_of_bytes(void **state)
+{
+	lab_regions();
+	verbs_fake_hold_work(true);
+	for (uint32_t i = 0; i < 30; i++)
+		lab_post(a, lab_direct(a, i, i * 262144, 262144));
+	lab_flush(a);
+	assert_in_range(mrcd_verbs_link_of(a)->frames_posted, 2, 3);
+	verbs_fake_hold_work(false);
+	lab_until(at_b()->frame_count == 30);
+	assert_memory_equal(lab->send, lab->landing, 30 * 262144);
+}
+
 static void sent_is_said_of_completions_and_not_before(void **state)
 {
 	verbs_fake_hold_work(true);
@@ -560,6 +573,7 @@ int main(int argc, char **argv)
 		TEST(payload_that_changed_on_the_way_is_judged_where_it_landed),
 		TEST(a_write_beside_its_key_lands_nowhere_and_ends_the_link),
 		TEST(more_frames_than_slots_wait_for_completions),
+		TEST(a_turn_posts_a_bounded_number_of_bytes),
 		TEST(sent_is_said_of_completions_and_not_before),
 		TEST(strip_leaves_nothing_of_a_client_to_be_read),
 		TEST(the_memory_of_a_client_that_died_is_not_missed),

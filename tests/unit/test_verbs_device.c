@@ -162,6 +162,47 @@ static void a_rail_closes_while_it_looks_for_its_device(void **state)
 	}
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(object, "verbs"), key));
+}
+
+static int64_t count_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(object, "verbs"), key));
+}
+
+static void people_see_the_device_and_its_queue_pairs(void **state)
+{
+	json_t *rail = json_object(), *path = json_object(), *missing = json_object();
+
+	verbs_fake_port_remove(lab_addresses[3]);
+	lab_open();
+	lab_until(lab_verbs(0)->device && lab_verbs(1)->device && lab_verbs(3)->why[0]);
+	lab_up(0);
+	send_one(0);
+	mrcd_rail_verbs_ops.describe(&lab->worker.rails[0], rail);
+	assert_string_equal(text_of(rail, "device"), "fake0");
+	assert_int_equal(count_of(rail, "device_port"), 1);
+	assert_string_equal(text_of(rail, "gid"), "::ffff:127.0.1.1");
+	assert_int_equal(count_of(rail, "gid_index"), 1);
+	assert_string_equal(text_of(rail, "link_layer"), "RoCE");
+	assert_int_equal(count_of(rail, "active_mtu"), 4096);
+	assert_int_equal(count_of(rail, "speed_bits_per_s"), 200000000000);
+	assert_int_equal(count_of(rail, "queue_pairs"), 1);
+	assert_int_equal(count_of(rail, "sends"), 1);
+	lab->a->paths[0].link->ops->describe(lab->a->paths[0].link, path);
+	assert_int_equal(count_of(path, "qp_number"), lab_link(lab->a, 0)->number);
+	assert_int_equal(count_of(path, "peer_qp_number"), lab_link(lab->b, 0)->number);
+	assert_string_equal(text_of(path, "qp_state"), "RTS");
+	mrcd_rail_verbs_ops.describe(&lab->worker.rails[3], missing);
+	assert_null(text_of(missing, "device"));
+	assert_string_equal(text_of(missing, "missing"), lab_verbs(3)->why);
+	json_decref(rail);
+	json_decref(path);
+	json_decref(missing);
+}
+
 /* ---- events ---- */
 
 static void two_ports_of_one_device_are_told_apart(void **state)
@@ -423,6 +464,7 @@ int main(int argc, char **argv)
 		TEST(memory_that_cannot_be_locked_is_explained),
 		TEST(more_entries_than_the_device_has_are_refused),
 		TEST(a_rail_closes_while_it_looks_for_its_device),
+		TEST(people_see_the_device_and_its_queue_pairs),
 		TEST(two_ports_of_one_device_are_told_apart),
 		TEST(port_events_are_hints),
 		TEST(a_port_whose_address_went_has_no_gid),

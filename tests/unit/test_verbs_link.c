@@ -345,6 +345,36 @@ static void frames_of_a_link_that_never_comes_up_give_their_entries_back(void **
 	assert_true(is_all_posted(1));
 }
 
+static void who_sends_more_than_its_share_before_it_is_up_is_turned_away(void **state)
+{
+	struct mrcd_link *a;
+
+	verbs_fake_hold_established(true);
+	lab_connect(0);
+	lab_until(lab->a->paths[0].ups == 1);
+	a = lab->a->paths[0].link;
+	for (uint32_t i = 0; i < MRCD_VERBS_SHARE_MIN + 1; i++)
+		lab_post(a, lab_control(a, MRC_WIRE_STATE, i, 20));
+	lab_flush(a);
+	lab_until(!lab_verbs(1)->link_count && lab->a->paths[0].downs == 1);
+	assert_int_equal(lab->b->paths[0].ups, 0);
+	assert_true(is_all_posted(1));
+}
+
+/* The last word of the connection manager is lost, but data has come: the device says so. */
+static void data_stands_for_a_lost_last_word(void **state)
+{
+	struct ibv_async_event event = {.event_type = IBV_EVENT_COMM_EST};
+
+	verbs_fake_hold_established(true);
+	lab_connect(0);
+	lab_until(lab->a->paths[0].ups == 1);
+	event.element.qp = LIST_FIRST(&lab_verbs(1)->links)->qp;
+	verbs_fake_async(lab_addresses[1], &event);
+	lab_until(lab->b->paths[0].ups == 1);
+	talk(0);
+}
+
 /* ---- the end ---- */
 
 static void what_had_come_before_a_failure_is_handed_up(void **state)
@@ -434,6 +464,19 @@ static void a_fence_holds_when_reset_has_returned_and_not_before(void **state)
 	assert_int_equal(verbs_fake_calls(VERBS_FAKE_DESTROY_QP), 0);
 	lab_until(verbs_fake_qp_state(number) == IBV_QPS_UNKNOWN);
 	lab_until(!lab_verbs(0)->link_count);
+}
+
+/* Soft devices do not tell when they have let go of the receive entries: that is found out. */
+static void a_device_without_a_last_event_is_waited_for_a_few_times_only(void **state)
+{
+	verbs_fake_last_event(false);
+	for (uint32_t i = 1; i <= 6; i++) {
+		lab_up(0);
+		fence(lab->a, 0);
+		lab_until(lab->a->paths[0].fences == i && lab->b->paths[0].downs == i);
+		assert_int_equal(lab_verbs(0)->last_misses, MRC_MIN(i, 4U));
+	}
+	assert_int_equal(lab_verbs(2)->last_misses, 0);
 }
 
 static void a_reset_that_is_refused_becomes_a_destroy(void **state)
@@ -642,10 +685,13 @@ int main(int argc, char **argv)
 		TEST(strangers_in_the_door_do_not_hold_up_the_end),
 		TEST(frames_before_established_wait_for_it),
 		TEST(frames_of_a_link_that_never_comes_up_give_their_entries_back),
+		TEST(who_sends_more_than_its_share_before_it_is_up_is_turned_away),
+		TEST(data_stands_for_a_lost_last_word),
 		TEST(what_had_come_before_a_failure_is_handed_up),
 		TEST(more_than_one_turn_takes_is_handed_up_before_reset_as_well),
 		TEST(what_comes_after_the_engine_asked_for_the_fence_is_not),
 		TEST(a_fence_holds_when_reset_has_returned_and_not_before),
+		TEST(a_device_without_a_last_event_is_waited_for_a_few_times_only),
 		TEST(a_reset_that_is_refused_becomes_a_destroy),
 		TEST(work_requests_that_reset_loses_are_accounted_for),
 		TEST(a_new_link_takes_the_place_of_the_old_one_when_that_is_fenced),
