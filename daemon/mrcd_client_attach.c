@@ -122,6 +122,19 @@ static void map_close(struct mrcd_map *map)
 	map->addr = NULL;
 }
 
+/* Devices may still be registering it, or have it: then its region unmaps it when they are done. */
+static void arena_close(struct mrcd_map *map, struct mrcd_region *region)
+{
+	if (region == NULL) {
+		map_close(map);
+		return;
+	}
+	if (map->sigbus_slot != UINT32_MAX)
+		mrcd_sigbus_unwatch(map->sigbus_slot);
+	map->addr = NULL;
+	mrcd_region_end_unmap(region);
+}
+
 static int reopen_read_only(int fd)
 {
 	char path[40];
@@ -422,20 +435,18 @@ void mrcd_client_close(struct mrcd_client *client)
 	client->sq = NULL;
 	client->cq = NULL;
 	map_close(&client->rings);
-	mrcd_region_end(client->send_region);
+	arena_close(&client->send_arena, client->send_region);
 	client->send_region = NULL;
-	map_close(&client->send_arena);
 }
 
 void mrcd_client_free(struct mrcd_client *client)
 {
 	if (client == NULL)
 		return;
-	mrcd_region_end(client->landing_region);
 	if (client->poison != NULL)
 		mrcd_client_poison_check(client, 0, client->landing.len_bytes);
 	mrcd_poison_free(client->poison);
-	map_close(&client->landing);
+	arena_close(&client->landing, client->landing_region);
 	mrcd_arena_free(client->ring_arena);
 	mrcd_arena_free(client->buffer_arena);
 	free(client->shadows);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "mrcd_peer.h"
 #include "mrcd_worker.h"
@@ -58,6 +59,8 @@ static void region_tell_all(const struct mrcd_region *region, const struct mrcd_
 static void region_free(struct mrcd_region *region)
 {
 	LIST_REMOVE(region, entry);
+	if (region->is_unmapped_at_end)
+		munmap(region->addr, region->len_bytes);
 	free(region);
 }
 
@@ -119,6 +122,12 @@ void mrcd_region_end(struct mrcd_region *region)
 		if ((asked & 1) != 0)
 			worker->rails[i].ops->region_remove(&worker->rails[i], region);
 	}
+}
+
+void mrcd_region_end_unmap(struct mrcd_region *region)
+{
+	region->is_unmapped_at_end = true;
+	mrcd_region_end(region);
 }
 
 void mrcd_region_free_all(struct mrcd_worker *worker)

@@ -29,9 +29,10 @@
  * The end: mrcd_region_end() forgets the client; each rail deregisters when
  * none of its work requests names the memory any more (ops->region_remove,
  * answered by mrcd_region_on_removed()), and the last answer frees the region.
- * A rail that is still registering is let finish first. The pages stay pinned
- * until then, so the client's mapping may go before: a rail does not touch
- * `addr` itself, and a registration under way may then fail for want of it.
+ * A rail that is still registering is let finish first. A rail does not touch
+ * `addr` itself, but registering and pinning do: so the mapping stays until the
+ * last answer (mrcd_region_end_unmap()), or what is mapped there next would be
+ * given to a device.
  *
  * The end of a rail: when ops->close() returns, the rail names no region any
  * more; what it still had to answer, it has answered or never will. The worker
@@ -75,9 +76,10 @@ struct mrcd_region {
 	struct mrcd_worker *worker;
 	uint8_t *addr;
 	uint64_t len_bytes;
-	uint32_t flow;                                 /* the engine's name for the client */
-	bool is_landing;                               /* peers write there; else it is only read */
-	bool is_ending;                                /* the client has let go of it */
+	uint32_t flow;   /* the engine's name for the client */
+	bool is_landing; /* peers write there; else it is only read */
+	bool is_ending;  /* the client has let go of it */
+	bool is_unmapped_at_end;
 	struct mrcd_region_rail rails[MRCD_RAILS_MAX]; /* by rail->index */
 };
 LIST_HEAD(mrcd_region_list, mrcd_region);
@@ -87,6 +89,8 @@ int mrcd_region_new(struct mrcd_worker *worker, void *addr, uint64_t len_bytes, 
 		    uint32_t flow, struct mrcd_region **region_out);
 /* The client is done with it, and the engine as well; its keys are told to be invalid. NULL is fine. */
 void mrcd_region_end(struct mrcd_region *region);
+/* The same, and its memory, which was mmap()ed, is unmapped when the last rail has answered. */
+void mrcd_region_end_unmap(struct mrcd_region *region);
 /* All rails are closed: free what is left. */
 void mrcd_region_free_all(struct mrcd_worker *worker);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 #include <errno.h>
@@ -310,6 +311,29 @@ static void region_that_ends_while_it_is_registered_is_removed_then(void **state
 	assert_int_equal(stage->peers[0].told_count, 0); /* it never was anybody's to write to */
 }
 
+/* Else a slow device would be given what was mapped there next. */
+static void memory_stays_until_no_rail_can_be_registering_it(void **state)
+{
+	const size_t bytes = 4096;
+	uint8_t *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mrcd_region *region;
+	unsigned char vec;
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memory[0] = 1;
+	assert_int_equal(mrcd_region_new(&stage->worker, memory, bytes, true, FLOW, &region), 0);
+	answer_add(region, 0, 0);
+	mrcd_region_end_unmap(region);
+	assert_int_equal(mincore(memory, bytes, &vec), 0); /* there */
+	answer_remove(region, 0);
+	assert_int_equal(mincore(memory, bytes, &vec), 0); /* the other rail has not answered */
+	answer_add(region, 1, -EFAULT);
+	expect_freed();
+	assert_int_equal(mincore(memory, bytes, &vec), -1);
+	assert_int_equal(errno, ENOMEM);
+}
+
 static void region_without_rails_ends_at_once(void **state)
 {
 	struct mrcd_region *region;
@@ -422,6 +446,7 @@ int main(void)
 		TEST(region_is_freed_by_the_last_answer),
 		TEST(region_that_ends_with_one_prompt_and_one_slow_rail_waits),
 		TEST(region_that_ends_while_it_is_registered_is_removed_then),
+		TEST(memory_stays_until_no_rail_can_be_registering_it),
 		TEST(region_without_rails_ends_at_once),
 		TEST(closed_rails_owe_no_answer),
 		TEST(device_that_goes_takes_its_keys_with_it),
