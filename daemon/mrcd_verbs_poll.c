@@ -107,6 +107,7 @@ void mrcd_verbs_on_poll(evutil_socket_t fd, short what, void *context)
 	if (look(verbs) || verbs->device->is_lost) {
 		verbs->worked_ns = now_ns;
 		mrcd_verbs_poll_soon(verbs);
+		event_base_loopcontinue(worker->base);
 	}
 }
 

@@ -533,6 +533,18 @@ static void no_wake_up_is_lost_between_arming_and_sleeping(void **state)
 	verbs_fake_work_apart(false);
 }
 
+static void what_completes_just_before_arming_is_seen(void **state)
+{
+	lab->a->on_pump = lab->b->on_pump = answer;
+	lab->conf.spin_ns = 0;
+	verbs_fake_hold_work(true);
+	verbs_fake_work_at_arming(true);
+	lab_post(a, lab_control(a, MRC_WIRE_STATE, 0, 8));
+	lab_flush(a);
+	lab_until(at_b()->frame_count >= 200);
+	lab->a->on_pump = lab->b->on_pump = NULL;
+}
+
 static void a_turn_is_bounded(void **state)
 {
 	struct mrcd_verbs_device *device = lab_verbs(1)->device;
@@ -560,6 +572,7 @@ static void a_receive_queue_that_does_not_answer_is_a_lost_device(void **state)
 	lab_post(a, lab_control(a, MRC_WIRE_STATE, 0, 8));
 	lab_flush(a);
 	lab_until(lab->a->paths[0].downs == 1 && at_b()->downs == 1);
+	assert_string_equal(lab_verbs(1)->why, "a queue of it has failed");
 	verbs_fake_fail(VERBS_FAKE_POLL, 0, 0, 0);
 	lab_until(lab_has_devices());
 	lab_up(0);
@@ -589,6 +602,7 @@ int main(int argc, char **argv)
 		TEST(a_breach_of_the_protocol_ends_the_link),
 		TEST(a_frame_longer_than_an_entry_ends_the_link_at_both_ends),
 		TEST(no_wake_up_is_lost_between_arming_and_sleeping),
+		TEST(what_completes_just_before_arming_is_seen),
 		TEST(a_turn_is_bounded),
 		TEST(a_receive_queue_that_does_not_answer_is_a_lost_device),
 	};

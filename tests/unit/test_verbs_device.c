@@ -373,6 +373,20 @@ static void a_region_that_was_being_registered_when_the_device_went_is_offered_a
 	assert_true(lab->keys[1].is_valid);
 }
 
+static void a_region_that_is_still_leaving_the_old_device_goes_to_the_new_one_then(void **state)
+{
+	open_all();
+	lab_regions();
+	verbs_fake_gate(VERBS_FAKE_DEREG_MR, true);
+	async(lab_addresses[1], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(!lab_verbs(1)->device);
+	lab_until(lab_verbs(1)->device);
+	lab_settle();
+	assert_false(lab->keys[1].is_valid);
+	verbs_fake_gate(VERBS_FAKE_DEREG_MR, false);
+	lab_until(lab->keys[1].is_valid);
+}
+
 static void a_region_may_end_while_it_is_registered(void **state)
 {
 	open_all();
@@ -476,6 +490,7 @@ int main(int argc, char **argv)
 		TEST(another_address_is_another_device),
 		TEST(regions_are_registered_anew_with_a_device_that_came_back),
 		TEST(a_region_that_was_being_registered_when_the_device_went_is_offered_again),
+		TEST(a_region_that_is_still_leaving_the_old_device_goes_to_the_new_one_then),
 		TEST(a_region_may_end_while_it_is_registered),
 		TEST(closing_with_everything_in_flight_frees_all),
 		TEST(whatever_call_fails_nothing_is_left),

@@ -461,6 +461,8 @@ static void a_fence_holds_when_reset_has_returned_and_not_before(void **state)
 	lab_until(lab->a->paths[0].fences == 1);
 	/* And keeps its number for a while. */
 	assert_int_equal(verbs_fake_qp_state(number), IBV_QPS_RESET);
+	assert_int_equal(mrcd_verbs_link_by_number(lab_verbs(0), number)->state,
+			 MRCD_VERBS_LINK_QUARANTINE);
 	assert_int_equal(verbs_fake_calls(VERBS_FAKE_DESTROY_QP), 0);
 	lab_until(verbs_fake_qp_state(number) == IBV_QPS_UNKNOWN);
 	lab_until(!lab_verbs(0)->link_count);

@@ -707,6 +707,7 @@ void fake_cq_clean(struct ibv_cq *base, const struct fake_qp *qp)
 static int req_notify_cq(struct ibv_cq *base, int is_solicited)
 {
 	pthread_mutex_lock(&fake_lock);
+	fake_qp_arming();
 	((struct fake_cq *)base)->is_armed = true;
 	pthread_mutex_unlock(&fake_lock);
 	return 0;

@@ -94,6 +94,8 @@ void verbs_fake_hold_established(bool is_held);
 void verbs_fake_hold_work(bool is_held);
 /* Run `count` of those that are held, of all queue pairs, in the order of posting. */
 int verbs_fake_work(int count);
+/* What is held runs in the moment before a completion queue is armed, and so makes no event there. */
+void verbs_fake_work_at_arming(bool is_wanted);
 /* Work is done by a thread of its own, at random times. */
 void verbs_fake_work_apart(bool is_apart);
 /* This queue pair's first request ends with that error, the others are flushed. */

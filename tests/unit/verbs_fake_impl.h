@@ -166,6 +166,8 @@ struct fake_qp *fake_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void fake_qp_free(struct fake_qp *qp);
 void fake_qp_connect(struct fake_qp *a, struct fake_qp *b);
 void fake_qp_kick_all(void);
+/* A completion queue is about to be armed. */
+void fake_qp_arming(void);
 void fake_qp_begin(void);
 bool fake_qp_reads(uint32_t lkey);
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

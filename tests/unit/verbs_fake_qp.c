@@ -12,6 +12,7 @@ static uint32_t number_next;
 static uint64_t order_next;
 static bool is_held;    /* work requests wait for verbs_fake_work() */
 static int held_budget; /* so many of them may run */
+static bool is_at_arming;
 static bool is_apart;
 static pthread_t apart_thread;
 static bool has_last_event;
@@ -22,7 +23,7 @@ void fake_qp_begin(void)
 {
 	number_next = 0x11;
 	order_next = 0;
-	is_held = false;
+	is_held = is_at_arming = false;
 	held_budget = 0;
 	has_last_event = true;
 	rnrs = 0;
@@ -343,6 +344,19 @@ int verbs_fake_work(int count)
 		done++;
 	pthread_mutex_unlock(&fake_lock);
 	return done;
+}
+
+void verbs_fake_work_at_arming(bool is_wanted)
+{
+	pthread_mutex_lock(&fake_lock);
+	is_at_arming = is_wanted;
+	pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_qp_arming(void)
+{
+	while (is_at_arming && work_step())
+		;
 }
 
 /* Some, then a pause of a random length, so that completions come at any moment of the reader's. */

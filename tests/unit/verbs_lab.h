@@ -327,8 +327,10 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 
 /* ---- set up ---- */
 
+/* Rails that find work in every turn would keep the loop from returning. */
 static inline void lab_on_tick(evutil_socket_t fd, short what, void *context)
 {
+	event_base_loopbreak(lab->worker.base);
 }
 
 /*
