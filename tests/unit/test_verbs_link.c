@@ -220,21 +220,21 @@ static void a_link_whose_connection_ended_while_it_came_up_is_not_taken_up(void 
 {
 	struct mrcd_verbs_link *link;
 
-	verbs_fake_hold_established(true);
+	verbs_fake_hold_established(true); /* b's job goes on waiting */
+	verbs_fake_gate(VERBS_FAKE_ACCEPT, true);
 	lab_connect(0);
-	/* b's job waits; a's will be done at any moment, and nobody looks at the loop. */
 	lab_until(verbs_fake_calls(VERBS_FAKE_ACCEPT) == 1);
 	link = LIST_FIRST(&lab_verbs(0)->links);
-	assert_non_null(link);
-	while (lab->a->paths[0].ups == 0 &&
-	       verbs_fake_qp_state(__atomic_load_n(&link->number, __ATOMIC_RELAXED)) != IBV_QPS_RTS)
+	assert_int_equal(link->state, MRCD_VERBS_LINK_CONNECTING);
+	/* From here on nobody looks at the loop, and a's job comes to its end. */
+	verbs_fake_gate(VERBS_FAKE_ACCEPT, false);
+	while (verbs_fake_calls(VERBS_FAKE_SET_TIMER) == 0)
 		poll(NULL, 0, 1);
-	if (lab->a->paths[0].ups == 0) {
-		poll(NULL, 0, 20); /* most likely the job is over then; both orders are right */
-		mrcd_verbs_link_down(link, MRC_REASON_CLOSED, "closed by the other end");
-		lab_until(lab->a->paths[0].failures == 1);
-		assert_int_equal(lab->a->paths[0].ups, 0);
-	}
+	poll(NULL, 0, 20); /* its last call; should it be late, the answer is the same */
+	mrcd_verbs_link_down(link, MRC_REASON_CLOSED, "closed by the other end");
+	lab_until(lab->a->paths[0].failures == 1);
+	assert_int_equal(lab->a->paths[0].ups, 0);
+	assert_string_equal(lab->a->paths[0].why, "closed by the other end");
 }
 
 /* ---- strangers ---- */

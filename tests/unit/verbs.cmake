@@ -20,5 +20,5 @@ foreach(noun link data device)
 		mrc_proto mrc_abi PkgConfig::EVENT PkgConfig::YAML PkgConfig::SYSTEMD PkgConfig::JANSSON
 		PkgConfig::CRYPTO PkgConfig::CMOCKA Threads::Threads ${ISAL_LIBRARY})
 	add_test(NAME unit.verbs_${noun} COMMAND test_verbs_${noun})
-	set_tests_properties(unit.verbs_${noun} PROPERTIES LABELS verbs TIMEOUT 120)
+	set_tests_properties(unit.verbs_${noun} PROPERTIES LABELS verbs TIMEOUT 180)
 endforeach()

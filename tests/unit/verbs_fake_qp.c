@@ -532,7 +532,9 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 			qp_clean(qp);
 		}
 	} else if (mask == IBV_QP_MIN_RNR_TIMER && !is_iwarp(qp)) {
-		error = base->state == IBV_QPS_RTS ? 0 : EINVAL;
+		error = fake_call(VERBS_FAKE_SET_TIMER);
+		if (!error && base->state != IBV_QPS_RTS)
+			error = EINVAL;
 	} else if (!is_iwarp(qp)) {
 		fake_violation("a state change that this device does not know");
 	}
