@@ -543,6 +543,28 @@ static void what_completes_just_before_arming_is_seen(void **state)
 	lab_flush(a);
 	lab_until(at_b()->frame_count >= 200);
 	lab->a->on_pump = lab->b->on_pump = NULL;
+	lab_until(lab->a->paths[0].sent == mrcd_verbs_link_of(a)->frames_posted &&
+		  at_b()->sent == mrcd_verbs_link_of(b)->frames_posted);
+}
+
+static void post_again(struct mrcd_peer *peer)
+{
+	assert_true(lab->a->paths[0].sent < 200 || at_b()->frame_count > 0);
+	lab_post(a, lab_control(a, MRC_WIRE_STATE, 0, 8));
+	lab_flush(a);
+}
+
+/* Without time to spin, and with something found each time that it has armed. */
+static void a_rail_that_always_finds_something_lets_the_loop_turn(void **state)
+{
+	lab->a->on_pump = post_again;
+	lab->conf.spin_ns = 0;
+	verbs_fake_hold_work(true);
+	verbs_fake_work_at_arming(true);
+	post_again(lab->a);
+	/* The other rail hears of it by a descriptor, in the same loop. */
+	lab_until(lab->a->paths[0].sent >= 300);
+	lab->a->on_pump = NULL;
 }
 
 static void a_turn_is_bounded(void **state)
@@ -603,6 +625,7 @@ int main(int argc, char **argv)
 		TEST(a_frame_longer_than_an_entry_ends_the_link_at_both_ends),
 		TEST(no_wake_up_is_lost_between_arming_and_sleeping),
 		TEST(what_completes_just_before_arming_is_seen),
+		TEST(a_rail_that_always_finds_something_lets_the_loop_turn),
 		TEST(a_turn_is_bounded),
 		TEST(a_receive_queue_that_does_not_answer_is_a_lost_device),
 	};

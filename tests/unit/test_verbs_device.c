@@ -74,11 +74,16 @@ static void without_a_device_verbs_refuses_and_auto_is_tcp(void **state)
 static void a_rail_without_its_device_does_not_try_to_connect(void **state)
 {
 	verbs_fake_port_remove(lab_addresses[0]);
+	verbs_fake_port_remove(lab_addresses[2]);
+	lab->conf.rails[2].type = lab->conf.rails[3].type = MRCD_RAIL_AUTO;
 	lab_open();
-	lab_until(lab_verbs(0)->why[0]);
+	lab_until(lab_verbs(0)->why[0] && lab_verbs(2)->why[0]);
 	lab_connect(0);
 	assert_int_equal(lab->a->paths[0].failures, 1);
 	assert_non_null(strstr(lab->a->paths[0].why, "no RDMA device"));
+	/* But for type auto, to which tcp will do. */
+	lab_up(1);
+	assert_string_equal(lab->b->paths[1].link->ops->kind, "tcp");
 }
 
 static void a_device_is_that_of_the_configuration(void **state)

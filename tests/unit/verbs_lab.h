@@ -520,6 +520,16 @@ static void lab_free(void)
 {
 	const char *violation;
 
+	/* As peers do: a rail that closes leaves links of type tcp to them. */
+	for (int i = 0; i < 2 * LAB_PATHS; i++) {
+		struct lab_path *path = &lab->ends[i % 2]->paths[i / 2];
+
+		if (!path->link || path->link->ops == &mrcd_verbs_link_ops)
+			continue;
+		path->fencing = path->link;
+		path->link = NULL;
+		path->fencing->ops->fence(path->fencing);
+	}
 	for (uint32_t i = 0; i < 2 * LAB_PATHS; i++)
 		mrcd_rail_verbs_ops.close(&lab->worker.rails[i]);
 	mrcd_offload_free(lab->worker.offload);
