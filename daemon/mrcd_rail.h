@@ -127,7 +127,7 @@ struct mrcd_link {
 	struct mrcd_rail *rail; /* outlives the link */
 	struct mrcd_peer *peer; /* outlives the link */
 	uint8_t path_index;
-	bool is_dirty; /* the peer's: has frames to flush this turn */
+	bool is_dirty;          /* the peer's: has frames to flush this turn */
 	uint32_t receive_share; /* set before mrcd_link_on_up(): see MRC_EV_PATH_UP; 0: no bound */
 	uint32_t receive_bytes; /* so many bytes of body one receive entry takes; 0: no bound */
 	uint32_t conn_epoch;
@@ -202,7 +202,8 @@ struct mrcd_region *mrcd_send_region(struct mrcd_worker *worker, uint64_t channe
 void *mrcd_landing_memory(struct mrcd_worker *worker, const struct mrc_place *place, uint64_t len);
 
 extern const struct mrcd_rail_ops mrcd_rail_tcp_ops;
-extern const struct mrcd_rail_ops mrcd_rail_verbs_ops; /* types verbs and auto; when MRC_VERBS is built */
+extern const struct mrcd_rail_ops
+	mrcd_rail_verbs_ops; /* types verbs and auto; when MRC_VERBS is built */
 extern const struct mrcd_rail_ops mrcd_rail_loop_ops;
 
 #endif

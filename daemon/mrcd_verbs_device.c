@@ -127,7 +127,8 @@ static int device_find(struct mrcd_verbs_device *device)
 	device->port = device->listener->port_num;
 	if (!device->context)
 		return fail(device, -ENODEV, "no RDMA device has this address");
-	if (conf->device[0] && strcmp(conf->device, ibv_get_device_name(device->context->device)))
+	if (conf->device[0] &&
+	    strcmp(conf->device, ibv_get_device_name(device->context->device)) != 0)
 		return fail(device, -ENODEV, "this address is on device %s, not on %s",
 			    ibv_get_device_name(device->context->device), conf->device);
 	if (conf->device_port && conf->device_port != device->port)
