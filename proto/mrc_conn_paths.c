@@ -649,10 +649,6 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 		return;
 	path->probes_good++;
 	if (path->probes_good >= conn->limits.probe_count) {
-		if (!path->is_carrier_up) { /* the event was missed */
-			path->is_carrier_up = true;
-			mrc_conn_ports_update(conn);
-		}
 		mrc_conn_path_set(conn, path, MRC_PATH_GOOD, MRC_REASON_NONE);
 		path->probe_due_ns = conn->now_ns + conn->limits.probe_interval_ns;
 	} else {
