@@ -332,7 +332,7 @@ struct solo {
 
 static uint64_t below(struct solo *s, uint64_t n)
 {
-	return mrc_rng_next(&s->rng) % n;
+	return n ? mrc_rng_next(&s->rng) % n : 0;
 }
 
 static void solo_need(struct solo *s, uint64_t msg, uint64_t start, uint64_t end)

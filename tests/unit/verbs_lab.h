@@ -170,7 +170,8 @@ struct mrcd_peer *mrcd_peer_match(struct mrcd_rail *rail, const struct mrc_hello
 				  const char *source, uint8_t *path_index_out, const char **why_out)
 {
 	for (uint8_t p = 0; p < LAB_PATHS; p++) {
-		if (rail != lab->b->paths[p].rail || strcmp(hello->host, lab->b->hello.to_host))
+		if (rail != lab->b->paths[p].rail ||
+		    strcmp(hello->host, lab->b->hello.to_host) != 0)
 			continue;
 		*path_index_out = p;
 		return lab->b;
@@ -452,7 +453,7 @@ static struct lab *lab_new(void)
 static inline void lab_port_learn(uint32_t path)
 {
 	const struct mrcd_verbs *verbs = lab_verbs(2 * path + 1);
-	struct sockaddr_in address;
+	struct sockaddr_in address = {0};
 	socklen_t len = sizeof(address);
 
 	assert_int_equal(getsockname(verbs->tcp->listen_fd, (struct sockaddr *)&address, &len), 0);
