@@ -5,6 +5,7 @@
  *   initiator -> responder  HELLO (who I am, what I hold)
  *   responder -> initiator  HELLO (the same, and its proof over both)
  *   initiator -> responder  AUTH  (its proof over both, and the epochs that follow)
+ *   responder -> initiator  READY (only when both ends place directly: where its device listens)
  *
  * The initiator of every path of a pair of hosts is the one whose name sorts
  * first; so connections never cross. Both proofs are HMAC-SHA256 with the
