@@ -256,10 +256,9 @@ struct mrcd_verbs_link {
 	uint8_t *slot_memory;
 	struct ibv_mr *slot_mr;
 	struct mrcd_verbs_slot *slots;
-	uint64_t frames_posted;   /* given to the queue pair */
-	uint64_t frames_done;     /* completed */
-	uint64_t frames_signaled; /* up to here a completion will come */
-	uint32_t wrs_out;         /* of frames not completed */
+	uint64_t frames_posted; /* given to the queue pair */
+	uint64_t frames_done;   /* completed */
+	uint32_t wrs_out;       /* of frames not completed */
 	int post_error;
 	struct event down_event; /* made active to report a failed post from outside the pump */
 
