@@ -71,6 +71,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
 	path->is_rate_weak = false;
+	path->rate_confirmed_ns = now_ns;
 	path->rate_least = 0;
 	path->rate.delivered_ns = now_ns;
 }
@@ -106,6 +107,12 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 		path->rate.delivered_ns = now_ns;
 		path->first_sent_ns = now_ns;
 	}
+	if (path->bytes_in_flight == 0 || path->acked > path->round_first) {
+		path->round_first = path->posted;
+		path->round_ns = now_ns;
+		path->round_bytes = 0;
+	}
+	path->round_bytes += bytes;
 	*record = (struct mrc_record){
 		.is_eliciting = is_eliciting,
 		.len = bytes,
@@ -114,6 +121,8 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 		.delivered = path->rate.delivered_bytes,
 		.delivered_ns = path->rate.delivered_ns,
 		.first_sent_ns = path->first_sent_ns,
+		.round_ns = path->round_ns,
+		.round_bytes = path->round_bytes,
 	};
 	path->posted++;
 	path->bytes_in_flight += bytes;
@@ -180,37 +189,46 @@ static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
 }
 
 /*
- * Frames that did not fill the path took most of their time to travel and to be
- * answered, and not for their bytes: that is taken off before it is divided by.
- * What is left says little, and a low rate got so is soon forgotten.
+ * What a path that was not kept full says: all bytes of a round trip's frames but
+ * those that are in the least delay already took what passed, beyond that delay,
+ * since the first was sent. So nothing is ever made faster than it is, and what
+ * an unhurried sender sends much slower: a weak word.
  */
+static void round_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
+			 uint64_t now_ns)
+{
+	uint64_t then_ns = newest->round_ns + path->rtt.min_ns;
+	uint64_t delivered = path->rate.delivered_bytes + bytes;
+	uint64_t counted = newest->round_bytes - MRC_MIN(newest->round_bytes, path->rtt.min_bytes);
+
+	if (counted < RATE_BYTES_MIN)
+		then_ns = now_ns;
+	mrc_rate_sample(&path->rate, bytes, delivered - MRC_MIN(counted, delivered),
+			MRC_MIN(then_ns, now_ns), true, now_ns);
+}
+
 static void rate_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
 			uint64_t now_ns)
 {
 	uint64_t sending_ns = newest->sent_ns - newest->first_sent_ns;
-	uint64_t then_ns = newest->delivered_ns;
-	uint64_t best_old = path->rate.best;
+	bool was_unknown = path->rate.best == 0;
 
+	path->first_sent_ns = newest->sent_ns;
+	if (newest->is_app_limited) {
+		round_sample(path, newest, bytes, now_ns);
+		if (was_unknown || now_ns - path->rate_confirmed_ns >= RATE_AGE_WEAK_NS)
+			path->is_rate_weak = path->rate.best != 0;
+		return;
+	}
 	/*
 	 * Answers that were held up and come together make the time they took look
 	 * short; faster than it was sent, nothing was delivered. (The delivery rate
 	 * estimate of draft-cheng-iccrg-delivery-rate-estimation.)
 	 */
-	then_ns = MRC_MIN(then_ns, now_ns - sending_ns);
-	path->first_sent_ns = newest->sent_ns;
-
-	if (newest->is_app_limited) {
-		then_ns += path->rtt.min_ns + MRC_ACK_DELAY_NS;
-		if (then_ns > now_ns ||
-		    path->rate.delivered_bytes + bytes - newest->delivered < RATE_BYTES_MIN)
-			then_ns = now_ns;
-	}
-	mrc_rate_sample(&path->rate, bytes, newest->delivered, then_ns, newest->is_app_limited,
-			now_ns);
-	if (!newest->is_app_limited)
-		path->is_rate_weak = false;
-	else if (best_old == 0)
-		path->is_rate_weak = path->rate.best != 0;
+	mrc_rate_sample(&path->rate, bytes, newest->delivered,
+			MRC_MIN(newest->delivered_ns, now_ns - sending_ns), false, now_ns);
+	path->is_rate_weak = false;
+	path->rate_confirmed_ns = now_ns;
 }
 
 void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns)
@@ -241,7 +259,7 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 
 	if (newest) {
 		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
-		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, now_ns);
+		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, newest->len, now_ns);
 		least_sample(path, newest, now_ns);
 		if (bytes) {
 			rate_sample(path, newest, bytes, now_ns);

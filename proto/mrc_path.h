@@ -65,6 +65,8 @@ struct mrc_record {
 	uint64_t delivered; /* the rate's, when it was sent */
 	uint64_t delivered_ns;
 	uint64_t first_sent_ns; /* the rate's, when it was sent */
+	uint64_t round_ns;      /* when its round trip's first frame was sent */
+	uint64_t round_bytes;   /* that round trip's up to this one */
 };
 
 struct mrc_path {
@@ -113,10 +115,14 @@ struct mrc_path {
 	/* Estimates. */
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
-	uint64_t rate_least;   /* and at least so fast lately: see least_sample() */
-	bool is_rate_weak;     /* only from frames that did not fill it */
-	uint64_t rate_assumed; /* while it has no rate of its own: the best of its siblings */
-	bool is_on_trial;      /* suspected by time, and not yet known whether rightly */
+	uint64_t rate_least; /* and at least so fast lately: see least_sample() */
+	bool is_rate_weak;   /* only from frames that did not fill it, or long not confirmed */
+	uint64_t rate_confirmed_ns; /* when it was last got from a filled path */
+	uint64_t round_first;       /* number of the record that began this round trip, */
+	uint64_t round_ns;          /* when it was sent */
+	uint64_t round_bytes;       /* and what was sent since, its own included */
+	uint64_t rate_assumed;      /* while it has no rate of its own: the best of its siblings */
+	bool is_on_trial;           /* suspected by time, and not yet known whether rightly */
 	uint64_t window_bytes;
 	uint64_t full_ns;  /* when it was last kept full: what its rate says then is its own */
 	uint64_t floor_ns; /* of the timer: doubled after a false suspicion */

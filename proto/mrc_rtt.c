@@ -6,7 +6,7 @@ void mrc_rtt_init(struct mrc_rtt *rtt)
 	*rtt = (struct mrc_rtt){.min_ns = MRC_NEVER, .window_min_ns = MRC_NEVER};
 }
 
-void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint64_t now_ns)
+void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint32_t bytes, uint64_t now_ns)
 {
 	uint64_t off_ns;
 
@@ -22,11 +22,18 @@ void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint64_t now_ns)
 	}
 	if (now_ns - rtt->window_start_ns >= MRC_RTT_MIN_WINDOW_NS) {
 		rtt->min_ns = rtt->window_min_ns;
+		rtt->min_bytes = rtt->window_min_bytes;
 		rtt->window_min_ns = MRC_NEVER;
 		rtt->window_start_ns = now_ns;
 	}
-	rtt->window_min_ns = MRC_MIN(rtt->window_min_ns, sample_ns);
-	rtt->min_ns = MRC_MIN(rtt->min_ns, sample_ns);
+	if (sample_ns < rtt->window_min_ns) {
+		rtt->window_min_ns = sample_ns;
+		rtt->window_min_bytes = bytes;
+	}
+	if (sample_ns < rtt->min_ns) {
+		rtt->min_ns = sample_ns;
+		rtt->min_bytes = bytes;
+	}
 }
 
 uint64_t mrc_rtt_timeout_ns(const struct mrc_rtt *rtt, uint64_t floor_ns, uint64_t ceiling_ns)

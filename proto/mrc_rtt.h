@@ -5,7 +5,8 @@
  * Delay: smoothed mean and deviation as in RFC 6298 section 2, and the least of
  * the last seconds. Rate: bytes acknowledged between two acknowledgements a
  * round trip apart (draft-cheng-iccrg-delivery-rate-estimation), largest of
- * the last two windows, so that a fall is believed after a window at most.
+ * the last two windows, so that a fall is believed after a window at most; of a
+ * path with room left, what mrc_path.c's round_sample() makes of a round trip.
  *
  * Units: ns; bytes per second.  I/O, time: none.
  */
@@ -22,6 +23,8 @@ struct mrc_rtt {
 	uint64_t deviation_ns;
 	uint64_t min_ns; /* of this window and the last */
 	uint64_t window_min_ns;
+	uint32_t min_bytes; /* length of the frame that met min_ns */
+	uint32_t window_min_bytes;
 	uint64_t window_start_ns;
 };
 
@@ -34,7 +37,7 @@ struct mrc_rate {
 };
 
 void mrc_rtt_init(struct mrc_rtt *rtt);
-void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint64_t now_ns);
+void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint32_t bytes, uint64_t now_ns);
 /* How long an answer may take before it is late: mean + 4 deviations, within the bounds. */
 uint64_t mrc_rtt_timeout_ns(const struct mrc_rtt *rtt, uint64_t floor_ns, uint64_t ceiling_ns);
 

@@ -379,11 +379,11 @@ static void what_did_not_fill_it_gives_a_weak_rate_or_none(void **state)
 		uint64_t span_ns;
 		uint64_t want; /* bytes per second */
 	} rows[] = {
-		/* The round trip of 10 us and the peer's delay of 100 us are not its bytes' time. */
-		{"slow without doubt", 100000, 2 * MRC_MS + 110 * MRC_US, 50000000},
-		{"all of it may be delay", 100000, 110 * MRC_US, 0},
+		/* The round trip of 10 us is not its bytes' time. */
+		{"slow without doubt", 100000, 2 * MRC_MS + 10 * MRC_US, 50000000},
+		{"all of it may be delay", 100000, 19 * MRC_US, 0},
 		{"too few bytes", 4095, 2 * MRC_MS, 0},
-		{"just enough", 4096, MRC_MS + 110 * MRC_US, 4096000},
+		{"just enough", 4096, MRC_MS + 10 * MRC_US, 4096000},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
@@ -399,10 +399,68 @@ static void what_did_not_fill_it_gives_a_weak_rate_or_none(void **state)
 		/* The word of a full window is not weak, and outweighs what comes after it. */
 		measure(&f, 1000000, MRC_MS, 3 * MRC_S);
 		assert_false(f.path.is_rate_weak);
-		measure_little(&f, 100000, 5 * MRC_MS, 4 * MRC_S);
+		measure_little(&f, 100000, 5 * MRC_MS, 3 * MRC_S + 100 * MRC_MS);
 		assert_false(f.path.is_rate_weak);
 		assert_int_equal(f.path.rate.best, 1000000000);
 	}
+}
+
+/*
+ * A sender that answers each acknowledgement with a frame keeps as many on their
+ * way, and none of them waits: what was before a frame does not count for it.
+ */
+static void a_path_that_is_never_empty_is_not_made_faster_than_it_is(void **state)
+{
+	const uint64_t gap_ns = 100 * MRC_US, delay_ns = MRC_MS;
+	const uint32_t len = 10000; /* so 100 MB/s */
+	struct fixture f;
+	uint64_t now_ns = MRC_S;
+
+	fixture_init(&f);
+	f.path.window_bytes = UINT32_MAX;
+	measure(&f, 0, delay_ns - gap_ns, now_ns);
+	f.path.window_bytes = UINT32_MAX;
+	for (uint64_t n = 0; n < 200; n++, now_ns += gap_ns) {
+		mrc_path_push(&f.path, true, len, now_ns);
+		f.path.sent = f.path.posted;
+		if (n >= delay_ns / gap_ns) {
+			struct mrc_record newest = *mrc_path_pop(&f.path, f.path.acked + 1);
+
+			assert_int_equal(newest.sent_ns, now_ns - delay_ns);
+			mrc_path_acked(&f.path, &newest, len, &f.limits, now_ns);
+			f.path.window_bytes = UINT32_MAX;
+		}
+		assert_in_range(f.path.rate.best, 0, 100000000);
+	}
+	assert_in_range(f.path.rate.best, 80000000, 100000000);
+	assert_true(f.path.is_rate_weak);
+}
+
+/* And neither does what was before the least delay's own bytes, which are in that delay. */
+static void the_least_delays_own_bytes_are_not_counted_again(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure_little(&f, 8192, MRC_MS, MRC_S);
+	measure_little(&f, 8192 + 4095, MRC_MS + 20 * MRC_US, 2 * MRC_S);
+	assert_int_equal(f.path.rate.best, 0);
+	measure_little(&f, 8192 + 5000, MRC_MS + 50 * MRC_US, 3 * MRC_S);
+	assert_int_equal(f.path.rate.best, 100000000);
+}
+
+static void a_rate_that_was_not_confirmed_for_long_is_weak(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	measure(&f, 1000000, MRC_MS, 2 * MRC_S);
+	measure_little(&f, 8192, 10 * MRC_MS, 2 * MRC_S + 990 * MRC_MS);
+	assert_false(f.path.is_rate_weak);
+	measure_little(&f, 8192, 10 * MRC_MS, 3 * MRC_S);
+	assert_true(f.path.is_rate_weak);
+	measure(&f, 1000000, MRC_MS, 4 * MRC_S);
+	assert_false(f.path.is_rate_weak);
 }
 
 /* Else it would carry nothing, and never be tried again. */
@@ -610,6 +668,9 @@ int main(void)
 		cmocka_unit_test(a_paths_own_queue_is_no_silence),
 		cmocka_unit_test(the_queue_is_that_of_the_oldest_frame_left),
 		cmocka_unit_test(what_did_not_fill_it_gives_a_weak_rate_or_none),
+		cmocka_unit_test(a_path_that_is_never_empty_is_not_made_faster_than_it_is),
+		cmocka_unit_test(the_least_delays_own_bytes_are_not_counted_again),
+		cmocka_unit_test(a_rate_that_was_not_confirmed_for_long_is_weak),
 		cmocka_unit_test(a_weak_rate_is_not_believed_to_be_far_below_the_siblings),
 		cmocka_unit_test(a_low_rate_that_is_old_is_forgotten),
 		cmocka_unit_test(what_was_under_way_and_arrived_is_a_rate_at_least),

@@ -30,7 +30,7 @@ static void timeout_is_mean_and_four_deviations_within_bounds(void **state)
 		uint64_t got_ns;
 
 		mrc_rtt_init(&rtt);
-		mrc_rtt_sample(&rtt, rows[i].sample_ns, MRC_S);
+		mrc_rtt_sample(&rtt, rows[i].sample_ns, 0, MRC_S);
 		got_ns = mrc_rtt_timeout_ns(&rtt, rows[i].floor_ns, rows[i].ceiling_ns);
 		if (got_ns != rows[i].want_ns)
 			fail_msg("%s: %llu ns, want %llu", rows[i].name, (unsigned long long)got_ns,
@@ -44,7 +44,7 @@ static void a_steady_delay_brings_the_timeout_down_to_it(void **state)
 
 	mrc_rtt_init(&rtt);
 	for (int i = 0; i < 200; i++)
-		mrc_rtt_sample(&rtt, 10 * MRC_MS, MRC_S + (uint64_t)i * MRC_MS);
+		mrc_rtt_sample(&rtt, 10 * MRC_MS, 0, MRC_S + (uint64_t)i * MRC_MS);
 	assert_int_equal(rtt.smoothed_ns, 10 * MRC_MS);
 	assert_in_range(mrc_rtt_timeout_ns(&rtt, MRC_MS, 200 * MRC_MS), 10 * MRC_MS,
 			10 * MRC_MS + 100);
@@ -56,14 +56,32 @@ static void the_least_delay_is_forgotten_after_two_windows(void **state)
 	uint64_t now_ns = MRC_S;
 
 	mrc_rtt_init(&rtt);
-	mrc_rtt_sample(&rtt, MRC_MS, now_ns);
-	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns += MRC_MS);
+	mrc_rtt_sample(&rtt, MRC_MS, 0, now_ns);
+	mrc_rtt_sample(&rtt, 5 * MRC_MS, 0, now_ns += MRC_MS);
 	assert_int_equal(rtt.min_ns, MRC_MS);
 	/* One window on it is still believed: it is of the last one. */
-	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns += MRC_RTT_MIN_WINDOW_NS);
+	mrc_rtt_sample(&rtt, 5 * MRC_MS, 0, now_ns += MRC_RTT_MIN_WINDOW_NS);
 	assert_int_equal(rtt.min_ns, MRC_MS);
-	mrc_rtt_sample(&rtt, 5 * MRC_MS, now_ns + MRC_RTT_MIN_WINDOW_NS);
+	mrc_rtt_sample(&rtt, 5 * MRC_MS, 0, now_ns + MRC_RTT_MIN_WINDOW_NS);
 	assert_int_equal(rtt.min_ns, 5 * MRC_MS);
+}
+
+/* It is taken off what its bytes took: so which frame's delay the least is must be known. */
+static void the_least_delay_is_known_with_its_bytes(void **state)
+{
+	struct mrc_rtt rtt;
+	uint64_t now_ns = MRC_S;
+
+	mrc_rtt_init(&rtt);
+	mrc_rtt_sample(&rtt, 2 * MRC_MS, 4096, now_ns);
+	assert_int_equal(rtt.min_bytes, 4096);
+	mrc_rtt_sample(&rtt, MRC_MS, 100, now_ns += MRC_MS);
+	mrc_rtt_sample(&rtt, 5 * MRC_MS, 8192, now_ns += MRC_MS);
+	assert_int_equal(rtt.min_bytes, 100);
+	mrc_rtt_sample(&rtt, 6 * MRC_MS, 300, now_ns += MRC_RTT_MIN_WINDOW_NS);
+	assert_int_equal(rtt.min_bytes, 100);
+	mrc_rtt_sample(&rtt, 7 * MRC_MS, 200, now_ns + MRC_RTT_MIN_WINDOW_NS);
+	assert_int_equal(rtt.min_bytes, 300);
 }
 
 /* Deliver `rate` bytes per second for a span, a sample a millisecond. */
@@ -145,6 +163,7 @@ int main(void)
 		cmocka_unit_test(timeout_is_mean_and_four_deviations_within_bounds),
 		cmocka_unit_test(a_steady_delay_brings_the_timeout_down_to_it),
 		cmocka_unit_test(the_least_delay_is_forgotten_after_two_windows),
+		cmocka_unit_test(the_least_delay_is_known_with_its_bytes),
 		cmocka_unit_test(rate_is_bytes_over_time),
 		cmocka_unit_test(a_fall_is_believed_after_a_window_or_two),
 		cmocka_unit_test(an_app_limited_sample_can_only_raise),
