@@ -23,6 +23,8 @@
  *
  * Fence. ERR; then what had been received is handed up; then RESET, whose
  * return is the barrier (where there is no RESET, as on iWARP, it is destroy).
+ * Both may be refused: then they are tried again, and until one of them has
+ * worked or the device is gone nobody is told of a fence.
  * The queue pair keeps its number for MRCD_VERBS_QUARANTINE_NS, so that a packet
  * of it that is still on the way meets no other (DESIGN 7.4).
  *
@@ -192,6 +194,7 @@ enum mrcd_verbs_link_state {
 	MRCD_VERBS_LINK_STOPPING,   /* job: ERR */
 	MRCD_VERBS_LINK_LAST,       /* in ERR: the device still has receive entries in its hands */
 	MRCD_VERBS_LINK_RESETTING,  /* job: RESET, or destroy */
+	MRCD_VERBS_LINK_STUCK,      /* neither worked: tried again when the timer ends */
 	MRCD_VERBS_LINK_QUARANTINE, /* fenced; keeps its number */
 	MRCD_VERBS_LINK_DESTROYING, /* job: the rest */
 };
@@ -223,7 +226,7 @@ struct mrcd_verbs_link {
 
 	int fd; /* the connection beside it; -1: closed */
 	struct event fd_event;
-	struct event timer; /* AWAITING: give up; QUARANTINE: it is over */
+	struct event timer; /* AWAITING: give up; QUARANTINE: it is over; STUCK: again */
 
 	/* Jobs: one at a time, in this lane. */
 	struct mrcd_lane lane;
@@ -236,6 +239,10 @@ struct mrcd_verbs_link {
 	enum mrc_path_reason reason;
 	bool is_fence_asked;  /* the engine waits for FENCED */
 	bool is_last_seen;    /* no receive entry is in the device's hands any more */
+	int stop_error;       /* of the step to ERR: 0, or a negative errno */
+	int stuck_error;      /* of RESET and destroy; not 0: the queue pair lives */
+	uint32_t stuck_count; /* so often */
+	uint64_t stuck_ns;    /* the job waits so long before it tries, where no loop runs */
 	bool is_deaf;         /* a frame was refused or lost: none after it is taken in */
 	bool was_established; /* its number is known to the other end */
 	bool is_doomed;       /* it failed while its job ran, for `doom` */
@@ -321,7 +328,7 @@ void mrcd_verbs_link_requested(struct mrcd_verbs_link *link, struct rdma_cm_id *
 /* It failed: stop it, then tell the peer's side. At any depth but within its own jobs. */
 void mrcd_verbs_link_down(struct mrcd_verbs_link *link, enum mrc_path_reason reason,
 			  const char *why);
-/* Its device goes: what is fenced need not sit out its quarantine, nor wait for a last event. */
+/* Its device goes: what it waits for by a timer it need not, or not on the loop. */
 void mrcd_verbs_link_hurry(struct mrcd_verbs_link *link);
 /* The device says that none of its receive entries is in the device's hands any more. */
 void mrcd_verbs_link_last(struct mrcd_verbs_link *link);
@@ -337,8 +344,11 @@ void mrcd_verbs_alarm_init(void);
 
 void mrcd_verbs_prepare_run(struct mrcd_job *job);
 void mrcd_verbs_connect_run(struct mrcd_job *job);
+/* stop_error */
 void mrcd_verbs_stop_run(struct mrcd_job *job);
+/* stuck_error: the queue pair may still do work. */
 void mrcd_verbs_reset_run(struct mrcd_job *job);
+/* stuck_error: nothing has been freed. */
 void mrcd_verbs_destroy_run(struct mrcd_job *job);
 /* Turn a stranger away; frees the id. Its own job. */
 void mrcd_verbs_reject(struct mrcd_verbs *verbs, struct rdma_cm_id *id);

@@ -257,13 +257,46 @@ void mrcd_verbs_connect_run(struct mrcd_job *job)
 	ibv_modify_qp(link->qp, &attr, IBV_QP_MIN_RNR_TIMER);
 }
 
+/* Of a call into libibverbs: its errno, which it answers, or leaves behind beside -1. */
+static int answer_of(int r)
+{
+	return r < 0 ? errno : r;
+}
+
+static void stuck_wait(const struct mrcd_verbs_link *link)
+{
+	const struct timespec span = {
+		.tv_sec = (time_t)(link->stuck_ns / MRC_S),
+		.tv_nsec = (long)(link->stuck_ns % MRC_S),
+	};
+
+	if (link->stuck_ns)
+		nanosleep(&span, NULL);
+}
+
 void mrcd_verbs_stop_run(struct mrcd_job *job)
 {
 	struct mrcd_verbs_link *link = link_of_job(job);
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
 	if (link->qp)
-		ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
+		link->stop_error = -answer_of(ibv_modify_qp(link->qp, &attr, IBV_QP_STATE));
+}
+
+/*
+ * rdma_destroy_qp() does the same and keeps to itself whether it worked. Where
+ * the kernel says that the device is gone it has destroyed the queue pair.
+ */
+static int queue_pair_destroy(struct mrcd_verbs_link *link)
+{
+	int error = answer_of(ibv_destroy_qp(link->qp));
+
+	link->stuck_error = error == EIO || error == ENODEV ? 0 : -error;
+	if (link->stuck_error)
+		return link->stuck_error;
+	link->id->qp = NULL;
+	link->qp = NULL;
+	return 0;
 }
 
 void mrcd_verbs_reset_run(struct mrcd_job *job)
@@ -272,19 +305,21 @@ void mrcd_verbs_reset_run(struct mrcd_job *job)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	bool is_iwarp = link->device->context->device->transport_type == IBV_TRANSPORT_IWARP;
 
+	stuck_wait(link);
+	link->stuck_error = 0;
 	if (!link->qp || (!is_iwarp && ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) == 0))
 		return;
 	/* iWARP has no way back to RESET: the queue pair itself has to go. */
-	rdma_destroy_qp(link->id);
-	link->qp = NULL;
+	queue_pair_destroy(link);
 }
 
 void mrcd_verbs_destroy_run(struct mrcd_job *job)
 {
 	struct mrcd_verbs_link *link = link_of_job(job);
 
-	if (link->qp)
-		rdma_destroy_qp(link->id);
+	stuck_wait(link);
+	if (link->qp && queue_pair_destroy(link) < 0)
+		return;
 	if (link->id)
 		rdma_destroy_id(link->id);
 	if (link->channel)

@@ -66,6 +66,7 @@ static const char *qp_state_name(enum mrcd_verbs_link_state state)
 	case MRCD_VERBS_LINK_STOPPING:
 	case MRCD_VERBS_LINK_LAST:
 	case MRCD_VERBS_LINK_RESETTING:
+	case MRCD_VERBS_LINK_STUCK:
 		return "ERR";
 	case MRCD_VERBS_LINK_QUARANTINE:
 	case MRCD_VERBS_LINK_DESTROYING:

@@ -10,9 +10,13 @@
 
 #define LAST_MISSES_MAX 4U
 #define PAGE            ((size_t)4096)
+#define STUCK_NS_MIN    (10 * MRC_MS)
+#define STUCK_NS_MAX    MRC_S
+#define STUCK_TRIES_MAX 100U /* of a rail that closes: a second */
 
 static void fence_continue(struct mrcd_verbs_link *link);
 static void reset(struct mrcd_verbs_link *link);
+static void reset_submit(struct mrcd_verbs_link *link);
 
 static struct mrcd_verbs_link *link_of_job(struct mrcd_job *job)
 {
@@ -178,13 +182,56 @@ static struct mrcd_verbs_link *link_new(struct mrcd_verbs *verbs, int fd,
 	return link;
 }
 
+static void destroy(struct mrcd_verbs_link *link);
+
+/*
+ * The device did not let go of its queue pair, which may still read and write.
+ * Nobody is told that it is fenced: it is asked again, for as long as the rail
+ * is open. False: the rail closes and has asked often enough.
+ */
+static bool stuck_again(struct mrcd_verbs_link *link, enum mrcd_verbs_link_state state,
+			void (*again)(struct mrcd_verbs_link *link))
+{
+	uint64_t span_ns = STUCK_NS_MIN << MRC_MIN(link->stuck_count, 8U);
+	const struct timeval span = timeval_of(MRC_MIN(span_ns, STUCK_NS_MAX));
+
+	if (link->stuck_count++ == 0)
+		mrcd_verbs_error(link->verbs,
+				 "queue pair %u can be neither reset nor destroyed: %s; "
+				 "its path waits for that",
+				 link->number, strerror(-link->stuck_error));
+	if (!link->verbs->is_closing) {
+		link->state = state;
+		event_add(&link->timer, &span);
+		return true;
+	}
+	if (link->stuck_count >= STUCK_TRIES_MAX) {
+		mrcd_err("rail %s: queue pair %u is left to the end of the process",
+			 link->link.rail->conf->name, link->number);
+		mrcd_verbs_send_abandon(link);
+		link->id->qp = NULL;
+		link->qp = NULL;
+		return false;
+	}
+	link->stuck_ns = STUCK_NS_MIN;
+	again(link);
+	return true;
+}
+
 static void destroyed(struct mrcd_job *job)
 {
-	link_free(link_of_job(job));
+	struct mrcd_verbs_link *link = link_of_job(job);
+
+	mrcd_worker_now(link->verbs->rail->worker);
+	if (!link->stuck_error)
+		link_free(link);
+	else if (!stuck_again(link, MRCD_VERBS_LINK_QUARANTINE, destroy))
+		destroy(link); /* the rest of it */
 }
 
 static void destroy(struct mrcd_verbs_link *link)
 {
+	link->stuck_error = 0;
 	if (link->is_channel_watched)
 		event_del(&link->channel_event);
 	link->is_channel_watched = false;
@@ -365,6 +412,8 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 				     "the older link is still being fenced");
 	} else if (link->state == MRCD_VERBS_LINK_QUARANTINE) {
 		destroy(link);
+	} else if (link->state == MRCD_VERBS_LINK_STUCK) {
+		reset_submit(link);
 	} else if (link->state == MRCD_VERBS_LINK_LAST) {
 		link->verbs->last_misses++;
 		reset(link);
@@ -382,6 +431,11 @@ static void reset_done(struct mrcd_job *job)
 	uint8_t path_index = link->link.path_index;
 
 	mrcd_worker_now(verbs->rail->worker);
+	if (link->stuck_error) {
+		if (!stuck_again(link, MRCD_VERBS_LINK_STUCK, reset_submit))
+			destroy(link);
+		return;
+	}
 	mrcd_verbs_send_abandon(link);
 	mrcd_verbs_early_drop(link);
 	link->verbs->counters.fences++;
@@ -399,15 +453,20 @@ static void reset_done(struct mrcd_job *job)
 		join_waiting(verbs, peer, path_index);
 }
 
+static void reset_submit(struct mrcd_verbs_link *link)
+{
+	event_del(&link->timer);
+	job_submit(link, MRCD_VERBS_LINK_RESETTING, mrcd_verbs_reset_run, reset_done, false);
+}
+
 /*
  * What was received before ERR is the engine's, and its entry is ours: RESET takes
  * both off the queues without a word (InfiniBand specification, 10.3.1).
  */
 static void reset(struct mrcd_verbs_link *link)
 {
-	event_del(&link->timer);
 	mrcd_verbs_poll_dry(link->verbs);
-	job_submit(link, MRCD_VERBS_LINK_RESETTING, mrcd_verbs_reset_run, reset_done, false);
+	reset_submit(link);
 }
 
 void mrcd_verbs_link_last(struct mrcd_verbs_link *link)
@@ -424,6 +483,8 @@ void mrcd_verbs_link_hurry(struct mrcd_verbs_link *link)
 		destroy(link);
 	else if (link->state == MRCD_VERBS_LINK_LAST)
 		reset(link);
+	else if (link->state == MRCD_VERBS_LINK_STUCK)
+		reset_submit(link);
 }
 
 static void stop_done(struct mrcd_job *job)
@@ -434,8 +495,13 @@ static void stop_done(struct mrcd_job *job)
 	const struct timeval last = timeval_of(MRCD_VERBS_LAST_NS);
 
 	mrcd_worker_now(link->verbs->rail->worker);
+	/* RESET leads there from every state. But until then it receives, and there is no last entry. */
+	if (link->stop_error && !device->is_lost)
+		mrcd_verbs_error(link->verbs, "queue pair %u does not stop: %s", link->number,
+				 strerror(-link->stop_error));
 	/* Some devices never say it (the soft ones): they are found out. */
-	if (link->qp && !link->is_last_seen && !device->is_lost && !link->verbs->is_closing &&
+	if (link->qp && !link->stop_error && !link->is_last_seen && !device->is_lost &&
+	    !link->verbs->is_closing &&
 	    (link->verbs->has_last_event || link->verbs->last_misses < LAST_MISSES_MAX)) {
 		link->state = MRCD_VERBS_LINK_LAST;
 		event_add(&link->timer, &last);

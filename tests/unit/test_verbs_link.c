@@ -497,6 +497,143 @@ static void a_reset_that_is_refused_becomes_a_destroy(void **state)
 	lab_until(lab->a->paths[0].fences == 1);
 }
 
+/* Of a queue pair that lives, nobody is told that it is fenced: its number, in any state but RESET. */
+static bool is_alive(uint32_t number)
+{
+	enum ibv_qp_state state = verbs_fake_qp_state(number);
+
+	return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN;
+}
+
+static void a_fence_is_not_claimed_while_the_queue_pair_cannot_be_destroyed(void **state)
+{
+	uint32_t number;
+
+	for (int is_iwarp = 0; is_iwarp < 2; is_iwarp++) {
+		if (is_iwarp)
+			become_iwarp(state);
+		lab_up(0);
+		lab_up(1);
+		number = lab_link(lab->b, 0)->number;
+		verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, -1, EINVAL);
+		verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, -1, EBUSY);
+		fence(lab->b, 0);
+		lab_until(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 4);
+		talk(1);
+		assert_true(is_alive(number));
+		assert_int_equal(lab->b->paths[0].fences, 0);
+		/* Nor that it went down, and nothing takes its place. */
+		lab_until(mrcd_verbs_link_by_number(lab_verbs(1), number)->state ==
+			  MRCD_VERBS_LINK_STUCK);
+		assert_non_null(strstr(lab_verbs(1)->last_error, "can be neither reset nor"));
+		verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, 0, 0);
+		lab_until(lab->b->paths[0].fences == 1);
+		assert_false(is_alive(number));
+		verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, 0, 0);
+		lab_until(lab->a->paths[0].downs == 1);
+		lab_up(0);
+		talk(0);
+	}
+}
+
+/* The same where it went down by itself: its path is told when nothing can land any more. */
+static void a_failed_link_is_down_when_its_queue_pair_is_gone(void **state)
+{
+	uint32_t number;
+
+	lab_up(0);
+	number = lab_link(lab->b, 0)->number;
+	verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, -1, EINVAL);
+	verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, 3, EAGAIN);
+	verbs_fake_qp_fail(number, IBV_WC_RETRY_EXC_ERR);
+	mrcd_verbs_link_down(lab_link(lab->b, 0), MRC_REASON_ERROR, "the test's");
+	lab_until(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 1);
+	assert_int_equal(lab->b->paths[0].downs, 0);
+	lab_until(lab->b->paths[0].downs == 1);
+	assert_false(is_alive(number));
+	assert_string_equal(lab->b->paths[0].why, "the test's");
+	assert_true(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 4);
+}
+
+/* Then the kernel has destroyed it, and says that there is nothing to destroy. */
+static void a_queue_pair_of_a_device_that_is_gone_is_gone(void **state)
+{
+	static const int errors[] = {EIO, ENODEV};
+
+	verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, -1, EIO);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(errors); i++) {
+		lab_up(0);
+		verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, -1, errors[i]);
+		fence(lab->a, 0);
+		lab_until(lab->a->paths[0].fences == i + 1 && lab->b->paths[0].downs == i + 1);
+		assert_int_equal(lab_verbs(0)->last_error[0], '\0');
+	}
+}
+
+/* It still receives, so there is no last entry to wait for; RESET stops it as well. */
+static void a_queue_pair_that_does_not_go_to_err_is_reset_at_once(void **state)
+{
+	uint32_t number;
+
+	verbs_fake_last_event(false);
+	lab_up(0);
+	number = lab_link(lab->a, 0)->number;
+	verbs_fake_fail(VERBS_FAKE_TO_ERR, 0, 1, ENOMEM);
+	fence(lab->a, 0);
+	lab_until(lab->a->paths[0].fences == 1);
+	assert_int_equal(verbs_fake_qp_state(number), IBV_QPS_RESET);
+	assert_int_equal(lab_verbs(0)->last_misses, 0);
+	assert_non_null(strstr(lab_verbs(0)->last_error, "does not stop: "));
+}
+
+static void a_queue_pair_is_put_away_as_soon_as_the_device_lets_go_of_it(void **state)
+{
+	uint32_t number;
+
+	lab_up(0);
+	number = lab_link(lab->a, 0)->number;
+	verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, 2, EBUSY);
+	fence(lab->a, 0);
+	lab_until(lab->a->paths[0].fences == 1);
+	lab_until(verbs_fake_qp_state(number) == IBV_QPS_UNKNOWN);
+	assert_true(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 3);
+	lab_until(!lab_verbs(0)->link_count && !lab_verbs(1)->link_count);
+}
+
+static void a_rail_that_closes_asks_for_a_while_and_claims_nothing(void **state)
+{
+	lab_up(0);
+	verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, -1, EINVAL);
+	verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, 6, EBUSY);
+	fence(lab->a, 0);
+	lab_until(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 2);
+	for (int i = 0; i < 4; i++)
+		mrcd_rail_verbs_ops.close(&lab->worker.rails[i]);
+	assert_int_equal(lab->a->paths[0].fences, 1);
+	assert_int_equal(verbs_fake_counts().qps, 0);
+
+	tear_down(state);
+	set_up(state);
+	lab_up(0);
+	lab_up(1); /* this one it is just told to put away */
+	fence(lab->a, 1);
+	lab_until(lab->a->paths[1].fences == 1);
+	verbs_fake_fail(VERBS_FAKE_TO_RESET, 0, -1, EINVAL);
+	verbs_fake_fail(VERBS_FAKE_DESTROY_QP, 0, -1, EBUSY);
+	fence(lab->a, 0);
+	lab_until(verbs_fake_calls(VERBS_FAKE_DESTROY_QP) >= 2);
+	for (int i = 0; i < 4; i++)
+		mrcd_rail_verbs_ops.close(&lab->worker.rails[i]);
+	assert_int_equal(lab->a->paths[0].fences, 0);
+	assert_true(verbs_fake_counts().qps > 0);
+	assert_true(lab->b->paths[0].link || lab->b->paths[0].fencing ||
+		    lab->b->paths[0].downs == 0);
+	verbs_fake_exit();
+	lab->a->paths[0].fencing = NULL;
+	lab->b->paths[0].link = NULL;
+	lab->b->paths[1].link = NULL;
+}
+
 static void work_requests_that_reset_loses_are_accounted_for(void **state)
 {
 	struct mrcd_region_rail *at;
@@ -697,6 +834,12 @@ int main(int argc, char **argv)
 		TEST(a_fence_holds_when_reset_has_returned_and_not_before),
 		TEST(a_device_without_a_last_event_is_waited_for_a_few_times_only),
 		TEST(a_reset_that_is_refused_becomes_a_destroy),
+		TEST(a_fence_is_not_claimed_while_the_queue_pair_cannot_be_destroyed),
+		TEST(a_failed_link_is_down_when_its_queue_pair_is_gone),
+		TEST(a_queue_pair_of_a_device_that_is_gone_is_gone),
+		TEST(a_queue_pair_that_does_not_go_to_err_is_reset_at_once),
+		TEST(a_queue_pair_is_put_away_as_soon_as_the_device_lets_go_of_it),
+		TEST(a_rail_that_closes_asks_for_a_while_and_claims_nothing),
 		TEST(work_requests_that_reset_loses_are_accounted_for),
 		TEST(a_new_link_takes_the_place_of_the_old_one_when_that_is_fenced),
 		TEST(a_late_completion_of_a_fenced_epoch_finds_nobody),

@@ -573,8 +573,11 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	struct fake_comp *comp = (struct fake_comp *)base;
 
 	pthread_mutex_lock(&fake_lock);
-	if (comp->users)
+	if (comp->users) {
 		fake_violation("a completion channel goes before its queues");
+		pthread_mutex_unlock(&fake_lock);
+		return EBUSY;
+	}
 	fake_counts.comps--;
 	pthread_mutex_unlock(&fake_lock);
 	close(base->fd);
@@ -777,6 +780,29 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	free(srq->recvs);
 	free(srq);
 	return 0;
+}
+
+void verbs_fake_exit(void)
+{
+	struct fake_srq *srq, *srq_next;
+	struct fake_cq *cq, *cq_next;
+
+	pthread_mutex_lock(&fake_lock);
+	fake_qp_free_all();
+	violation[0] = '\0';
+	pthread_mutex_unlock(&fake_lock);
+	for (cq = LIST_FIRST(&cqs); cq; cq = cq_next) {
+		struct fake_comp *comp = (struct fake_comp *)cq->cq.channel;
+
+		cq_next = LIST_NEXT(cq, entry);
+		ibv_destroy_cq(&cq->cq);
+		if (!comp->users)
+			ibv_destroy_comp_channel(&comp->comp);
+	}
+	for (srq = LIST_FIRST(&srqs); srq; srq = srq_next) {
+		srq_next = LIST_NEXT(srq, entry);
+		ibv_destroy_srq(&srq->srq);
+	}
 }
 
 static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

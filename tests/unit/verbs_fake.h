@@ -67,6 +67,8 @@ struct verbs_fake_counts {
 void verbs_fake_begin(void);
 /* All is given back: devices too. Answers the first violation; NULL: none. Static text. */
 const char *verbs_fake_end(void);
+/* As at the end of a process: queue pairs that could not be destroyed go, and what they held. */
+void verbs_fake_exit(void);
 struct verbs_fake_counts verbs_fake_counts(void);
 /* The sum of them. */
 int verbs_fake_left(void);

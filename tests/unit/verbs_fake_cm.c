@@ -395,15 +395,6 @@ int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_ini
 	return error ? -1 : 0;
 }
 
-void rdma_destroy_qp(struct rdma_cm_id *base)
-{
-	pthread_mutex_lock(&fake_lock);
-	fake_call(VERBS_FAKE_DESTROY_QP);
-	fake_qp_free((struct fake_qp *)base->qp);
-	base->qp = NULL;
-	pthread_mutex_unlock(&fake_lock);
-}
-
 /* ---- connecting ---- */
 
 static struct fake_id *listener_find(const struct sockaddr *address, uint16_t port)

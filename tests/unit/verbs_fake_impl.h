@@ -164,6 +164,7 @@ uint8_t *fake_mr_bytes(const struct ibv_pd *pd, uint32_t key, bool is_remote, ui
 /* verbs_fake_qp.c */
 struct fake_qp *fake_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void fake_qp_free(struct fake_qp *qp);
+void fake_qp_free_all(void);
 void fake_qp_connect(struct fake_qp *a, struct fake_qp *b);
 void fake_qp_kick_all(void);
 /* A completion queue is about to be armed. */

@@ -118,6 +118,12 @@ void fake_qp_connect(struct fake_qp *a, struct fake_qp *b)
 	b->peer_number = a->qp.qp_num;
 }
 
+void fake_qp_free_all(void)
+{
+	while (!LIST_EMPTY(&qps))
+		fake_qp_free(LIST_FIRST(&qps));
+}
+
 bool fake_qp_reads(uint32_t lkey)
 {
 	struct fake_qp *qp;
@@ -538,6 +544,19 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	} else if (!is_iwarp(qp)) {
 		fake_violation("a state change that this device does not know");
 	}
+	pthread_mutex_unlock(&fake_lock);
+	return error;
+}
+
+/* Of a device that is gone, EIO and ENODEV, the kernel has destroyed it. */
+int ibv_destroy_qp(struct ibv_qp *base)
+{
+	int error;
+
+	pthread_mutex_lock(&fake_lock);
+	error = fake_call(VERBS_FAKE_DESTROY_QP);
+	if (!error || error == EIO || error == ENODEV)
+		fake_qp_free((struct fake_qp *)base);
 	pthread_mutex_unlock(&fake_lock);
 	return error;
 }
