@@ -153,11 +153,15 @@ static void on_link_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
 	/* A bridge speaks of its ports with the same types: leaving one is no loss of carrier. */
 	if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
 		return;
-	if (nlh->nlmsg_type == RTM_NEWLINK && (ifi->ifi_flags & wanted) == wanted)
-		return;
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		if (worker->rails[i].ifindex == (unsigned)ifi->ifi_index)
-			tell(&worker->rails[i], false);
+		struct mrcd_rail *rail = &worker->rails[i];
+
+		if (rail->ifindex != (unsigned)ifi->ifi_index)
+			continue;
+		if (rail->ops->link_changed)
+			rail->ops->link_changed(rail);
+		if (nlh->nlmsg_type != RTM_NEWLINK || (ifi->ifi_flags & wanted) != wanted)
+			tell(rail, false);
 	}
 }
 

@@ -8,7 +8,8 @@
  * is also asked now and then: missing an event must not keep a rail away.
  *
  * Keeps rail->ifindex; tells changes with mrcd_rail_on_carrier() and, when an
- * interface or address came or went, ops->refresh().
+ * interface or address came or went, ops->refresh(); every message of a rail's
+ * interface is ops->link_changed().
  *
  * Threads: the worker's loop.
  */

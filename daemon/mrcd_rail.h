@@ -78,6 +78,11 @@ struct mrcd_rail_ops {
 	 */
 	void (*refresh)(struct mrcd_rail *rail);
 	/*
+	 * The kernel spoke of its interface (rtnetlink): MTU or speed may be others,
+	 * or nothing at all. NULL: the kind does not care.
+	 */
+	void (*link_changed)(struct mrcd_rail *rail);
+	/*
 	 * Drop attempts and handshakes under way with `peer`, without a call back;
 	 * to be called before a peer is freed while the rail stays open. NULL:
 	 * the kind has none.

@@ -419,6 +419,14 @@ static void verbs_refresh(struct mrcd_rail *rail)
 		mrcd_verbs_device_lost(verbs, "the rail has another address now");
 }
 
+static void verbs_link_changed(struct mrcd_rail *rail)
+{
+	struct mrcd_verbs *verbs = rail->kind_data;
+
+	if (verbs && verbs->device)
+		mrcd_verbs_device_refresh(verbs->device);
+}
+
 static void verbs_forget(struct mrcd_rail *rail, struct mrcd_peer *peer)
 {
 	struct mrcd_verbs *verbs = rail->kind_data;
@@ -442,6 +450,7 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.connect = verbs_connect,
 	.has_carrier = mrcd_carrier_ask,
 	.refresh = verbs_refresh,
+	.link_changed = verbs_link_changed,
 	.forget = verbs_forget,
 	.region_add = mrcd_verbs_region_add,
 	.region_remove = mrcd_verbs_region_remove,

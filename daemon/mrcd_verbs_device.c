@@ -85,10 +85,14 @@ static void port_read(struct mrcd_verbs_device *device, struct mrcd_verbs_port *
 {
 	const union ibv_gid *gid = &device->listener->route.addr.addr.ibaddr.sgid;
 
+	struct ibv_port_attr attr;
+
+	/* One that does not answer is as it was. */
+	if (ibv_query_port(device->context, device->port, &attr))
+		return;
+	port->attr = attr;
 	port->gid = *gid;
 	port->gid_index = -1;
-	if (ibv_query_port(device->context, device->port, &port->attr))
-		return;
 	for (int i = 0; i < port->attr.gid_tbl_len && i < GIDS_MAX; i++) {
 		struct ibv_gid_entry entry;
 
@@ -136,6 +140,7 @@ static int device_find(struct mrcd_verbs_device *device)
 			    device->port, conf->device, conf->device_port);
 	if (ibv_query_device(device->context, &device->attr))
 		return fail(device, error_of(), "the device does not answer: %s", strerror(errno));
+	device->port_now.gid_index = -1;
 	port_read(device, &device->port_now);
 	return 0;
 }
@@ -150,6 +155,8 @@ static void refresh_run(struct mrcd_job *job)
 {
 	struct mrcd_verbs_device *device = device_of_refresh(job);
 
+	device->port_fresh =
+		device->port_now; /* the loop's, which does not write it before refreshed() */
 	port_read(device, &device->port_fresh);
 }
 

@@ -296,6 +296,8 @@ static void join(struct mrcd_verbs_link *link)
 		return;
 	}
 	event_del(&link->timer);
+	/* Not all that changes makes an event: an MTU, for one. */
+	mrcd_verbs_device_refresh(link->device);
 	mrcd_verbs_recv_early(link);
 	mrcd_verbs_poll_soon(link->verbs);
 }

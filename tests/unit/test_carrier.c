@@ -24,7 +24,7 @@ struct scene {
 	struct mrcd_conf_rail confs[3];
 	struct mrcd_worker worker;
 	struct mrcd_carrier *carrier;
-	uint32_t ups[3], downs[3], refreshes[3];
+	uint32_t ups[3], downs[3], refreshes[3], changes[3];
 	bool is_late;
 };
 
@@ -54,7 +54,16 @@ static void on_refresh(struct mrcd_rail *rail)
 	scene->refreshes[rail->index]++;
 }
 
-static const struct mrcd_rail_ops ops = {.kind = "none", .refresh = on_refresh};
+static void on_link_changed(struct mrcd_rail *rail)
+{
+	scene->changes[rail->index]++;
+}
+
+static const struct mrcd_rail_ops ops = {
+	.kind = "none",
+	.refresh = on_refresh,
+	.link_changed = on_link_changed,
+};
 
 static void ip(const char *arguments)
 {
@@ -142,6 +151,15 @@ static void state_at_start_is_known_at_once(void **state)
 	assert_false(scene->worker.rails[2].is_carrier_up);
 	assert_int_equal(scene->worker.rails[0].ifindex, if_nametoindex("r0"));
 	assert_int_equal(scene->worker.rails[2].ifindex, 0);
+}
+
+static void a_new_mtu_is_told_to_its_rail_and_is_no_loss(void **state)
+{
+	start();
+	ip("link set r1 mtu 1400");
+	until(scene->changes[1] >= 1);
+	assert_int_equal(scene->changes[0], 0);
+	assert_int_equal(scene->downs[1], 0);
 }
 
 static void losing_and_getting_a_carrier_is_told(void **state)
@@ -245,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		claim(state_at_start_is_known_at_once),
+		claim(a_new_mtu_is_told_to_its_rail_and_is_no_loss),
 		claim(losing_and_getting_a_carrier_is_told),
 		claim(a_loss_that_is_over_when_read_is_told_all_the_same),
 		claim(an_interface_that_comes_back_is_found_by_its_name),

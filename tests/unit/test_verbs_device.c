@@ -216,6 +216,8 @@ static void two_ports_of_one_device_are_told_apart(void **state)
 	assert_ptr_equal(lab_verbs(0)->device->context, lab_verbs(2)->device->context);
 	lab_up(0);
 	lab_up(1);
+	/* A port is also read when a link comes up. */
+	lab_until(!mrcd_offload_pending(lab->worker.offload));
 	verbs_fake_gid_move(lab_addresses[0], 3);
 	verbs_fake_gid_move(lab_addresses[2], 4);
 	async(lab_addresses[0], IBV_EVENT_GID_CHANGE, 1);
@@ -226,6 +228,66 @@ static void two_ports_of_one_device_are_told_apart(void **state)
 	lab_until(lab_verbs(2)->device->port_now.gid_index == 4);
 	send_one(0);
 	send_one(1);
+}
+
+static enum ibv_mtu mtu_of(uint32_t rail)
+{
+	return lab_verbs(rail)->device->port_now.attr.active_mtu;
+}
+
+/* No event tells of an MTU. */
+static void a_port_is_read_again_when_a_link_comes_up(void **state)
+{
+	open_all();
+	lab_up(0);
+	lab_until(!mrcd_offload_pending(lab->worker.offload));
+	verbs_fake_mtu(lab_addresses[0], IBV_MTU_1024);
+	verbs_fake_mtu(lab_addresses[1], IBV_MTU_512);
+	verbs_fake_gid_move(lab_addresses[1], 5);
+	lab_settle();
+	assert_int_equal(mtu_of(0), IBV_MTU_4096);
+	lab_up(0);
+	lab_until(mtu_of(0) == IBV_MTU_1024 && mtu_of(1) == IBV_MTU_512);
+	assert_int_equal(lab_verbs(1)->device->port_now.gid_index, 5);
+	assert_int_equal(mtu_of(2), IBV_MTU_4096);
+}
+
+static void a_port_is_read_again_when_the_kernel_speaks_of_its_interface(void **state)
+{
+	struct mrcd_rail *rail = &lab->worker.rails[0];
+	int calls;
+
+	mrcd_rail_verbs_ops.link_changed(rail); /* it is not open */
+	open_all();
+	verbs_fake_mtu(lab_addresses[0], IBV_MTU_1024);
+	mrcd_rail_verbs_ops.link_changed(rail);
+	lab_until(mtu_of(0) == IBV_MTU_1024);
+	/* However much it speaks, one reading is under way and one waits. */
+	calls = verbs_fake_calls(VERBS_FAKE_QUERY_PORT);
+	verbs_fake_gate(VERBS_FAKE_QUERY_PORT, true);
+	for (int i = 0; i < 100; i++)
+		mrcd_rail_verbs_ops.link_changed(rail);
+	lab_until(verbs_fake_calls(VERBS_FAKE_QUERY_PORT) == calls + 1);
+	mrcd_rail_verbs_ops.link_changed(rail);
+	verbs_fake_mtu(lab_addresses[0], IBV_MTU_2048);
+	verbs_fake_gate(VERBS_FAKE_QUERY_PORT, false);
+	lab_until(!mrcd_offload_pending(lab->worker.offload));
+	assert_int_equal(verbs_fake_calls(VERBS_FAKE_QUERY_PORT), calls + 2);
+	assert_int_equal(mtu_of(0), IBV_MTU_2048);
+}
+
+static void a_port_that_does_not_answer_is_as_it_was(void **state)
+{
+	int calls;
+
+	open_all();
+	calls = verbs_fake_calls(VERBS_FAKE_QUERY_PORT);
+	verbs_fake_fail(VERBS_FAKE_QUERY_PORT, 0, -1, ETIMEDOUT);
+	mrcd_rail_verbs_ops.link_changed(&lab->worker.rails[0]);
+	lab_until(verbs_fake_calls(VERBS_FAKE_QUERY_PORT) == calls + 1 &&
+		  !mrcd_offload_pending(lab->worker.offload));
+	assert_int_equal(mtu_of(0), IBV_MTU_4096);
+	assert_int_equal(lab_verbs(0)->device->port_now.gid_index, 1);
 }
 
 static void port_events_are_hints(void **state)
@@ -485,6 +547,9 @@ int main(int argc, char **argv)
 		TEST(a_rail_closes_while_it_looks_for_its_device),
 		TEST(people_see_the_device_and_its_queue_pairs),
 		TEST(two_ports_of_one_device_are_told_apart),
+		TEST(a_port_is_read_again_when_a_link_comes_up),
+		TEST(a_port_is_read_again_when_the_kernel_speaks_of_its_interface),
+		TEST(a_port_that_does_not_answer_is_as_it_was),
 		TEST(port_events_are_hints),
 		TEST(a_port_whose_address_went_has_no_gid),
 		TEST(an_error_of_one_queue_is_one_link_s),

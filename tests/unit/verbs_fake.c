@@ -291,6 +291,7 @@ void verbs_fake_port(const char *name, uint8_t number, const char *address,
 	port->is_there = true;
 	address_parse(address, &port->address);
 	port->gid_index = 1;
+	port->mtu = IBV_MTU_4096;
 	port->gid.raw[10] = port->gid.raw[11] = 0xff;
 	memcpy(&port->gid.raw[12], &((struct sockaddr_in *)&port->address)->sin_addr, 4);
 	pthread_mutex_unlock(&fake_lock);
@@ -317,6 +318,18 @@ void verbs_fake_gid_move(const char *address, int index)
 	port = port_at(address, &device);
 	if (port)
 		port->gid_index = index;
+	pthread_mutex_unlock(&fake_lock);
+}
+
+void verbs_fake_mtu(const char *address, enum ibv_mtu mtu)
+{
+	struct fake_device *device;
+	struct fake_port *port;
+
+	pthread_mutex_lock(&fake_lock);
+	port = port_at(address, &device);
+	if (port)
+		port->mtu = mtu;
 	pthread_mutex_unlock(&fake_lock);
 }
 
@@ -349,13 +362,22 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 		      size_t len)
 {
+	int error;
+
+	pthread_mutex_lock(&fake_lock);
+	error = fake_call(VERBS_FAKE_QUERY_PORT);
+	if (error) {
+		pthread_mutex_unlock(&fake_lock);
+		return error;
+	}
 	memset(attr, 0, len);
 	attr->state = IBV_PORT_ACTIVE;
-	attr->active_mtu = IBV_MTU_4096;
+	attr->active_mtu = CONTEXT_OF(context)->ports[port].mtu;
 	attr->gid_tbl_len = GIDS;
 	attr->active_width = 2;
 	attr->active_speed = 64;
 	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 

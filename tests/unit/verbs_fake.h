@@ -35,6 +35,7 @@ enum verbs_fake_call {
 	VERBS_FAKE_CONNECT,
 	VERBS_FAKE_ACCEPT,
 	VERBS_FAKE_QUERY_DEVICE,
+	VERBS_FAKE_QUERY_PORT,
 	VERBS_FAKE_ALLOC_PD,
 	VERBS_FAKE_REG_MR,
 	VERBS_FAKE_CREATE_COMP,
@@ -79,6 +80,8 @@ void verbs_fake_port(const char *device, uint8_t port, const char *address,
 void verbs_fake_port_remove(const char *address);
 /* Where the port's address is in its table of GIDs. */
 void verbs_fake_gid_move(const char *address, int index);
+/* What the port says of itself from now on; no event tells of it. */
+void verbs_fake_mtu(const char *address, enum ibv_mtu mtu);
 void verbs_fake_inline_max(const char *device, uint32_t bytes);
 
 /* The next `count` of these calls fail (negative: all), after `skip` that do not. */

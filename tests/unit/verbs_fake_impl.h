@@ -21,6 +21,7 @@ struct fake_port {
 	struct sockaddr_storage address;
 	int gid_index;
 	union ibv_gid gid;
+	enum ibv_mtu mtu;
 };
 
 struct fake_async {
