@@ -22,20 +22,23 @@ enum { MRCCTL_EXIT_REFUSED = 1, MRCCTL_EXIT_USAGE = 2, MRCCTL_EXIT_UNREACHED = 3
 
 struct mrcctl_command {
 	const char *name;
-	bool takes_rail;
+	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL } takes;
 	void (*show)(const json_t *result, FILE *out, bool has_colour);
 	const char *help;
 };
 
 static const struct mrcctl_command mrcctl_commands[] = {
-	{"status", false, mrcctl_show_status, "how the daemon is, in a few lines"},
-	{"rails", false, mrcctl_show_rails, "this host's rails: carrier, traffic, strangers"},
-	{"peers", false, mrcctl_show_peers, "the peer hosts: paths, channels, messages"},
-	{"paths", false, mrcctl_show_paths, "each path: state, delay, rate, failures"},
-	{"channels", false, mrcctl_show_channels, "each channel of this host's programs"},
-	{"clients", false, mrcctl_show_clients, "the programs attached to the daemon"},
-	{"drain", true, mrcctl_show_drain, "take RAIL out of service; traffic moves away first"},
-	{"undrain", true, mrcctl_show_drain, "give RAIL back"},
+	{"status", MRCCTL_ALONE, mrcctl_show_status, "how the daemon is, in a few lines"},
+	{"rails", MRCCTL_ALONE, mrcctl_show_rails,
+	 "this host's rails: carrier, traffic, strangers"},
+	{"peers", MRCCTL_ALONE, mrcctl_show_peers, "the peer hosts: paths, channels, messages"},
+	{"paths", MRCCTL_ALONE, mrcctl_show_paths, "each path: state, delay, rate, failures"},
+	{"channels", MRCCTL_ALONE, mrcctl_show_channels, "each channel of this host's programs"},
+	{"clients", MRCCTL_ALONE, mrcctl_show_clients, "the programs attached to the daemon"},
+	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
+	 "take RAIL out of service; traffic moves away first"},
+	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
+	{"drill", MRCCTL_WHAT_RAIL, mrcctl_show_drill, "tests of mrcd: break something of RAIL"},
 };
 
 struct mrcctl_options {
@@ -46,10 +49,12 @@ struct mrcctl_options {
 
 static void mrcctl_usage(FILE *out)
 {
-	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [RAIL]\n\nCommands:\n");
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL"};
+
+	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL]\n\nCommands:\n");
 	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++)
-		fprintf(out, "  %-8s%-5s %s\n", mrcctl_commands[i].name,
-			mrcctl_commands[i].takes_rail ? "RAIL" : "", mrcctl_commands[i].help);
+		fprintf(out, "  %-8s%-10s %s\n", mrcctl_commands[i].name,
+			arguments[mrcctl_commands[i].takes], mrcctl_commands[i].help);
 	fprintf(out, "\nOptions:\n"
 		     "      --json             print the daemon's answer as JSON\n"
 		     "      --force            drain: also the last good path to a peer\n"
@@ -106,7 +111,7 @@ static const struct mrcctl_command *mrcctl_command_find(const char *name)
 }
 
 static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_command *command,
-		      const char *rail)
+		      const char *what, const char *rail)
 {
 	json_t *question = json_pack("{s:s}", "command", command->name), *answer;
 	int r;
@@ -116,6 +121,8 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 		fprintf(stderr, "mrcctl: the rail's name is not valid UTF-8\n");
 		return MRCCTL_EXIT_USAGE;
 	}
+	if (what != NULL)
+		json_object_set_new(question, "what", json_string(what));
 	if (options->is_forced)
 		json_object_set_new(question, "force", json_true());
 	r = mrcctl_socket_ask(options->socket, question, MRCCTL_TIMEOUT_S, &answer);
@@ -160,7 +167,7 @@ int main(int argc, char **argv)
 	const char *from_environment = getenv("MRC_CONTROL");
 	struct mrcctl_options options = {0};
 	const struct mrcctl_command *command;
-	int option;
+	int option, wanted;
 
 	snprintf(options.socket, sizeof(options.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
@@ -195,11 +202,16 @@ int main(int argc, char **argv)
 	command = mrcctl_command_find(argv[optind]);
 	if (command == NULL)
 		return mrcctl_usage_error("there is no command \"%s\"", argv[optind]);
-	if (command->takes_rail && optind + 1 >= argc)
+	wanted = 1 + (int)command->takes;
+	if (command->takes == MRCCTL_WHAT_RAIL && optind + 1 >= argc)
+		return mrcctl_usage_error("%s: which one?", command->name);
+	if (optind + wanted > argc)
 		return mrcctl_usage_error("%s: which rail?", command->name);
-	if (optind + (command->takes_rail ? 2 : 1) < argc)
+	if (optind + wanted < argc)
 		return mrcctl_usage_error("unexpected argument \"%s\"", argv[argc - 1]);
 	if (options.is_forced && strcmp(command->name, "drain") != 0)
 		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
-	return mrcctl_run(&options, command, command->takes_rail ? argv[optind + 1] : NULL);
+	return mrcctl_run(&options, command,
+			  command->takes == MRCCTL_WHAT_RAIL ? argv[optind + 1] : NULL,
+			  command->takes != MRCCTL_ALONE ? argv[optind + wanted - 1] : NULL);
 }

@@ -474,3 +474,9 @@ void mrcctl_show_drain(const json_t *result, FILE *out, bool has_colour)
 						 "are answered",
 		(unsigned long long)paths, paths == 1 ? "" : "s");
 }
+
+void mrcctl_show_drill(const json_t *result, FILE *out, bool has_colour)
+{
+	fprintf(out, "rail %s: %s, %llu broken\n", mrcctl_text(result, "rail"),
+		mrcctl_text(result, "drill"), (unsigned long long)mrcctl_number(result, "broken"));
+}

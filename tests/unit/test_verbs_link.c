@@ -727,6 +727,31 @@ static void errors_of_the_queue_pair_end_the_link(void **state)
 	assert_string_equal(lab->b->paths[0].why, "closed by the other end");
 }
 
+/* mrcctl drill: the same, brought about from outside. */
+static void a_queue_pair_in_err_is_noticed_by_what_is_sent_next(void **state)
+{
+	struct mrcd_rail *rail = lab->a->paths[0].rail;
+	struct mrcd_link *a;
+
+	lab_up(0);
+	lab_up(1);
+	assert_int_equal(rail->ops->drill(rail, "no-such"), -EINVAL);
+	assert_int_equal(rail->ops->drill(rail, "qp-error"), 1);
+	assert_int_equal(verbs_fake_qp_state(lab_link(lab->a, 0)->number), IBV_QPS_ERR);
+	lab_settle();
+	assert_int_equal(lab->a->paths[0].downs, 0);
+	a = lab->a->paths[0].link;
+	lab_post(a, lab_control(a, MRC_WIRE_STATE, 1, 20));
+	lab_flush(a);
+	lab_until(lab->a->paths[0].downs == 1 && lab->b->paths[0].downs == 1);
+	assert_string_equal(lab->a->paths[0].why, "flushed");
+	assert_int_equal(lab->a->paths[0].sent, 0);
+	assert_int_equal(rail->ops->drill(rail, "qp-error"), 0);
+	lab_up(0);
+	talk(0);
+	talk(1);
+}
+
 static void a_post_that_is_refused_ends_the_link(void **state)
 {
 	struct mrcd_link *a;
@@ -844,6 +869,7 @@ int main(int argc, char **argv)
 		TEST(a_new_link_takes_the_place_of_the_old_one_when_that_is_fenced),
 		TEST(a_late_completion_of_a_fenced_epoch_finds_nobody),
 		TEST(errors_of_the_queue_pair_end_the_link),
+		TEST(a_queue_pair_in_err_is_noticed_by_what_is_sent_next),
 		TEST(a_post_that_is_refused_ends_the_link),
 		TEST(a_disconnection_ends_the_link_at_both_ends),
 		TEST(who_hears_that_the_other_process_has_ended_ends_the_link),
