@@ -15,6 +15,10 @@
 #define THREADS          8
 #define THREADS_RESERVED 3
 
+/* Longer than a device takes to open; then tcp will do. */
+#define VERDICT_NS (5 * MRC_S)
+
+static const struct timeval verdict_span = {.tv_sec = (time_t)(VERDICT_NS / MRC_S)};
 static const struct timeval retry_span = {.tv_sec = (time_t)(RETRY_NS / MRC_S)};
 
 void mrcd_verbs_error(struct mrcd_verbs *verbs, const char *format, ...)
@@ -74,6 +78,40 @@ static void device_open_run(struct mrcd_job *job)
 						     offsetof(struct mrcd_verbs_device, job)));
 }
 
+/*
+ * Type auto takes tcp where there is no device, and a path stays what it came up
+ * as. So while it is not known whether there is one (the rail has just begun, or
+ * its device was lost a moment ago) tcp will not do.
+ */
+static void looking_begin(struct mrcd_verbs *verbs)
+{
+	verbs->upgrade.is_required = true;
+	if (verbs->conf.type == MRCD_RAIL_AUTO)
+		event_add(&verbs->verdict_event, &verdict_span);
+}
+
+/* Whether there is one is known, or nobody shall wait for it any more. */
+static void looking_end(struct mrcd_verbs *verbs)
+{
+	struct mrcd_rail *rail = verbs->rail;
+
+	if (verbs->conf.type != MRCD_RAIL_AUTO || !verbs->upgrade.is_required)
+		return;
+	verbs->upgrade.is_required = false;
+	event_del(&verbs->verdict_event);
+	/* Paths that waited for it need not sit out their backoff. */
+	if (rail->is_carrier_up && !verbs->device)
+		mrcd_rail_on_carrier(rail, true);
+}
+
+static void on_verdict(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_verbs *verbs = context;
+
+	mrcd_worker_now(verbs->rail->worker);
+	looking_end(verbs);
+}
+
 static void device_opened(struct mrcd_job *job)
 {
 	struct mrcd_verbs_device *device =
@@ -98,8 +136,10 @@ static void device_opened(struct mrcd_job *job)
 					  rail->conf->name, verbs->conf.interface, device->why);
 		}
 		mrcd_verbs_device_close(device);
-		if (!verbs->is_closing)
+		if (!verbs->is_closing) {
 			event_add(&verbs->retry_event, &retry_span);
+			looking_end(verbs);
+		}
 		return;
 	}
 	verbs->why[0] = '\0';
@@ -110,6 +150,7 @@ static void device_opened(struct mrcd_job *job)
 	mrcd_notice("rail %s: RDMA device %s port %u, %u receive entries, %u for each path",
 		    rail->conf->name, ibv_get_device_name(device->context->device), device->port,
 		    device->entry_count, device->share);
+	looking_end(verbs);
 	mrcd_region_offer_all(rail);
 	mrcd_verbs_poll_soon(verbs);
 	/* Paths that found no device need not sit out their backoff. */
@@ -202,8 +243,10 @@ void mrcd_verbs_device_lost(struct mrcd_verbs *verbs, const char *why)
 	mrcd_verbs_region_drop_all(verbs);
 	links_end(verbs, device);
 	mrcd_verbs_device_put(device);
-	if (!verbs->is_closing)
-		event_add(&verbs->retry_event, &retry_span);
+	if (verbs->is_closing)
+		return;
+	looking_begin(verbs);
+	event_add(&verbs->retry_event, &retry_span);
 }
 
 /* ---- listening ---- */
@@ -317,7 +360,6 @@ static int verbs_open(struct mrcd_rail *rail)
 	rail->conf = &verbs->conf;
 	verbs->upgrade = (struct mrcd_tcp_upgrade){
 		.is_capable = upgrade_is_capable,
-		.is_required = verbs->conf.type == MRCD_RAIL_VERBS,
 		.port = upgrade_port,
 		.start = upgrade_start,
 		.context = verbs,
@@ -333,9 +375,12 @@ static int verbs_open(struct mrcd_rail *rail)
 	verbs->error_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 4);
 	event_assign(&verbs->retry_event, worker->base, -1, 0, on_retry, verbs);
 	event_assign(&verbs->poll_event, worker->base, -1, 0, mrcd_verbs_on_poll, verbs);
+	event_assign(&verbs->verdict_event, worker->base, -1, 0, on_verdict, verbs);
+	looking_begin(verbs);
 	rail->kind_data = verbs;
 	r = listen_try(verbs);
 	if (r < 0) {
+		event_del(&verbs->verdict_event);
 		rail->conf = verbs->conf_given;
 		rail->kind_data = NULL;
 		free(verbs);
@@ -351,6 +396,7 @@ static void verbs_close(struct mrcd_rail *rail)
 		return;
 	verbs->is_closing = true;
 	event_del(&verbs->retry_event);
+	event_del(&verbs->verdict_event);
 	mrcd_tcp_free(verbs->tcp);
 	verbs->tcp = NULL;
 	attempts_end(rail->worker);
@@ -383,7 +429,7 @@ static void verbs_connect(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_
 		    link->link.path_index == path_index)
 			return;
 	}
-	if (verbs->tcp && (verbs->device || verbs->conf.type == MRCD_RAIL_AUTO))
+	if (verbs->tcp && (verbs->device || !verbs->upgrade.is_required))
 		mrcd_tcp_attempt_outbound(verbs->tcp, peer, path_index);
 	else
 		mrcd_peer_on_connect_failed(peer, path_index,

@@ -161,6 +161,7 @@ struct mrcd_verbs {
 	struct event retry_event;
 	char why[MRCD_VERBS_REASON_BYTES]; /* why there is no device; "": never looked */
 	bool is_closing;
+	struct event verdict_event; /* type auto: it has looked for long enough */
 
 	bool has_last_event; /* its devices tell when a stopped queue pair has let go of its entries */
 	uint32_t last_misses; /* so often they did not */

@@ -229,6 +229,25 @@ static void destroyed(struct mrcd_job *job)
 		destroy(link); /* the rest of it */
 }
 
+/*
+ * The kernel says goodbye for an identifier that goes. Said on an interface that
+ * is down, it ends soft-RoCE's connection manager for good (its queue pair 1
+ * goes to ERR and stays there). What is fenced does no harm: it waits.
+ */
+static void destroy_soon(struct mrcd_verbs_link *link)
+{
+	const struct timeval again = timeval_of(MRCD_VERBS_QUARANTINE_NS);
+	struct mrcd_rail *rail = link->verbs->rail;
+
+	if (!link->id || link->verbs->is_closing || link->device->is_lost ||
+	    rail->ops->has_carrier(rail)) {
+		destroy(link);
+		return;
+	}
+	link->state = MRCD_VERBS_LINK_QUARANTINE;
+	event_add(&link->timer, &again);
+}
+
 static void destroy(struct mrcd_verbs_link *link)
 {
 	link->stuck_error = 0;
@@ -413,7 +432,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 		mrcd_verbs_link_down(link, MRC_REASON_CONNECT,
 				     "the older link is still being fenced");
 	} else if (link->state == MRCD_VERBS_LINK_QUARANTINE) {
-		destroy(link);
+		destroy_soon(link);
 	} else if (link->state == MRCD_VERBS_LINK_STUCK) {
 		reset_submit(link);
 	} else if (link->state == MRCD_VERBS_LINK_LAST) {
@@ -446,7 +465,7 @@ static void reset_done(struct mrcd_job *job)
 	if (link->qp && link->was_established && !verbs->is_closing && !link->device->is_lost)
 		event_add(&link->timer, &quarantine);
 	else
-		destroy(link);
+		destroy_soon(link);
 	if (is_fence_asked)
 		mrcd_link_on_fenced(&link->link);
 	else if (was_failed)

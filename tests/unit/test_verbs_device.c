@@ -86,6 +86,42 @@ static void a_rail_without_its_device_does_not_try_to_connect(void **state)
 	assert_string_equal(lab->b->paths[1].link->ops->kind, "tcp");
 }
 
+/* Hosts that start together: tcp would do, but a path stays what it came up as. */
+static void auto_does_not_settle_for_tcp_while_a_device_is_being_opened(void **state)
+{
+	struct lab_path *path = &lab->a->paths[1];
+
+	for (int r = 0; r < 4; r++)
+		lab->conf.rails[r].type = MRCD_RAIL_AUTO;
+	/* One end is ready before the other. */
+	for (int r = 0; r < 4; r += 2)
+		assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[r]), 0);
+	lab_until(lab_verbs(0)->device && lab_verbs(2)->device);
+	verbs_fake_gate(VERBS_FAKE_LISTEN, true);
+	for (int r = 1; r < 4; r += 2)
+		assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[r]), 0);
+	lab_port_learn(1);
+	lab_connect(1);
+	lab_until(path->failures == 1);
+	assert_int_equal(path->ups, 0);
+	verbs_fake_gate(VERBS_FAKE_LISTEN, false);
+	lab_until(lab_has_devices());
+	lab_up(1);
+	assert_string_equal(path->link->ops->kind, "verbs");
+	/* Neither is, since the devices were lost. */
+	verbs_fake_gate(VERBS_FAKE_LISTEN, true);
+	for (int r = 2; r < 4; r++)
+		async(lab_addresses[r], IBV_EVENT_DEVICE_FATAL, 0);
+	lab_until(!lab_verbs(2)->device && !lab_verbs(3)->device && path->downs == 1);
+	lab_connect(1);
+	lab_until(path->failures == 2);
+	/* But if that does not end, tcp will do. */
+	lab_until(!lab_verbs(2)->upgrade.is_required && !lab_verbs(3)->upgrade.is_required);
+	lab_up(1);
+	assert_string_equal(path->link->ops->kind, "tcp");
+	verbs_fake_gate(VERBS_FAKE_LISTEN, false);
+}
+
 static void a_device_is_that_of_the_configuration(void **state)
 {
 	strcpy(lab->conf.rails[0].device, "fake1");
@@ -540,6 +576,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_device_verbs_refuses_and_auto_is_tcp),
 		TEST(a_rail_without_its_device_does_not_try_to_connect),
+		TEST(auto_does_not_settle_for_tcp_while_a_device_is_being_opened),
 		TEST(a_device_is_that_of_the_configuration),
 		TEST(every_step_of_opening_may_fail_and_leaves_nothing),
 		TEST(memory_that_cannot_be_locked_is_explained),

@@ -634,6 +634,35 @@ static void a_rail_that_closes_asks_for_a_while_and_claims_nothing(void **state)
 	lab->b->paths[1].link = NULL;
 }
 
+/* The kernel would say goodbye where nothing may be said. */
+static void what_is_fenced_stays_until_its_rail_has_a_carrier(void **state)
+{
+	struct mrcd_rail *rail = lab->a->paths[0].rail;
+	uint32_t numbers[2];
+	int ids;
+
+	lab_up(0);
+	lab_up(1);
+	numbers[0] = lab_link(lab->a, 0)->number;
+	numbers[1] = lab_link(lab->a, 1)->number;
+	ids = verbs_fake_counts().ids;
+	rail->is_carrier_up = false;
+	fence(lab->a, 0);
+	lab_until(lab->a->paths[0].fences == 1);
+	/* The other one's is over later. */
+	fence(lab->a, 1);
+	lab_until(verbs_fake_qp_state(numbers[1]) == IBV_QPS_UNKNOWN);
+	lab_until(verbs_fake_counts().ids == ids - 3);
+	assert_int_equal(verbs_fake_qp_state(numbers[0]), IBV_QPS_RESET);
+	rail->is_carrier_up = true;
+	lab_until(verbs_fake_qp_state(numbers[0]) == IBV_QPS_UNKNOWN);
+	lab_up(0);
+	/* And a rail that closes has no time. */
+	rail->is_carrier_up = false;
+	fence(lab->a, 0);
+	lab_until(lab->a->paths[0].fences == 2);
+}
+
 static void work_requests_that_reset_loses_are_accounted_for(void **state)
 {
 	struct mrcd_region_rail *at;
@@ -684,7 +713,7 @@ static void a_new_link_takes_the_place_of_the_old_one_when_that_is_fenced(void *
 static void a_late_completion_of_a_fenced_epoch_finds_nobody(void **state)
 {
 	struct mrcd_verbs_device *device = lab_verbs(1)->device;
-	uint32_t numbers[2] = {0, 0xdead};
+	uint32_t numbers[2] = {0, 0xdead}, downs;
 	struct mrc_act_post post;
 	uint8_t frame[MRC_WIRE_HDR_BYTES];
 
@@ -693,6 +722,7 @@ static void a_late_completion_of_a_fenced_epoch_finds_nobody(void **state)
 	post = lab_control(lab->a->paths[0].link, MRC_WIRE_STATE, 1, 0);
 	mrc_wire_encode(&post.hdr, mrcd_crc32c, frame);
 	lab_up(0);
+	downs = lab->b->paths[0].downs; /* the old one, when its connection's end was quicker */
 	for (int i = 0; i < 2; i++) {
 		verbs_fake_receive(device->srq, device->recv_cq, numbers[i], frame, sizeof(frame),
 				   IBV_WC_SUCCESS);
@@ -701,7 +731,7 @@ static void a_late_completion_of_a_fenced_epoch_finds_nobody(void **state)
 	}
 	lab_until(lab_verbs(1)->counters.receives == 4);
 	assert_int_equal(lab->b->paths[0].frame_count, 0);
-	assert_int_equal(lab->b->paths[0].downs, 0);
+	assert_int_equal(lab->b->paths[0].downs, downs);
 	talk(0);
 	assert_true(is_all_posted(1));
 }
@@ -865,6 +895,7 @@ int main(int argc, char **argv)
 		TEST(a_queue_pair_that_does_not_go_to_err_is_reset_at_once),
 		TEST(a_queue_pair_is_put_away_as_soon_as_the_device_lets_go_of_it),
 		TEST(a_rail_that_closes_asks_for_a_while_and_claims_nothing),
+		TEST(what_is_fenced_stays_until_its_rail_has_a_carrier),
 		TEST(work_requests_that_reset_loses_are_accounted_for),
 		TEST(a_new_link_takes_the_place_of_the_old_one_when_that_is_fenced),
 		TEST(a_late_completion_of_a_fenced_epoch_finds_nobody),
