@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# corrupt.sh - damage traffic on a rail of the lab in flight; sourced by lab.sh
+# corrupt.sh - damage traffic on a rail of the lab in flight; to be sourced after lab.sh
 #
 #	lab_corrupt_watch 1             # before the daemons: follow the streams from their beginning
 #	lab_corrupt 1 payload 1/10      # from now on one segment in ten of what host b hears on rail 1 has a wrong bit
