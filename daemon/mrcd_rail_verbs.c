@@ -11,6 +11,9 @@
 #include "mrcd_verbs.h"
 
 #define RETRY_NS MRC_S
+/* Doubled up to these: a device that is there costs more to try, and is not healed by time. */
+#define RETRY_NS_MAX       (4 * MRC_S)
+#define RETRY_NS_MAX_FOUND (32 * MRC_S)
 /* Threads of a daemon for calls that block, and how many of them a slow one leaves free. */
 #define THREADS          8
 #define THREADS_RESERVED 3
@@ -20,6 +23,16 @@
 
 static const struct timeval verdict_span = {.tv_sec = (time_t)(VERDICT_NS / MRC_S)};
 static const struct timeval retry_span = {.tv_sec = (time_t)(RETRY_NS / MRC_S)};
+
+/* Opening a device has failed. */
+static void retry_later(struct mrcd_verbs *verbs, bool is_found)
+{
+	const struct timeval span = {.tv_sec = (time_t)(verbs->retry_ns / MRC_S)};
+
+	event_add(&verbs->retry_event, &span);
+	verbs->retry_ns =
+		MRC_MIN(2 * verbs->retry_ns, is_found ? RETRY_NS_MAX_FOUND : RETRY_NS_MAX);
+}
 
 void mrcd_verbs_error(struct mrcd_verbs *verbs, const char *format, ...)
 {
@@ -132,17 +145,18 @@ static void device_opened(struct mrcd_job *job)
 				mrcd_info("rail %s (%s): %s; tcp is used", rail->conf->name,
 					  verbs->conf.interface, device->why);
 			else
-				mrcd_warn("rail %s (%s): %s; trying again every second",
-					  rail->conf->name, verbs->conf.interface, device->why);
+				mrcd_warn("rail %s (%s): %s; trying again", rail->conf->name,
+					  verbs->conf.interface, device->why);
 		}
-		mrcd_verbs_device_close(device);
 		if (!verbs->is_closing) {
-			event_add(&verbs->retry_event, &retry_span);
+			retry_later(verbs, device->is_found);
 			looking_end(verbs);
 		}
+		mrcd_verbs_device_close(device);
 		return;
 	}
 	verbs->why[0] = '\0';
+	verbs->retry_ns = RETRY_NS;
 	verbs->device = device;
 	device->use_count = 1; /* ours */
 	device->serial = ++verbs->device_serial;
@@ -357,6 +371,7 @@ static int verbs_open(struct mrcd_rail *rail)
 	verbs->rail = rail;
 	verbs->conf = *rail->conf;
 	verbs->conf_given = rail->conf;
+	verbs->retry_ns = RETRY_NS;
 	rail->conf = &verbs->conf;
 	verbs->upgrade = (struct mrcd_tcp_upgrade){
 		.is_capable = upgrade_is_capable,
@@ -453,6 +468,7 @@ static void verbs_refresh(struct mrcd_rail *rail)
 	}
 	mrcd_tcp_refresh(verbs->tcp);
 	if (!verbs->device) {
+		verbs->retry_ns = RETRY_NS;
 		device_look(verbs);
 		return;
 	}

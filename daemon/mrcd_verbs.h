@@ -51,7 +51,7 @@
 #define MRCD_VERBS_HOLDS_MAX     256U /* receive entries of one rail that the engine may keep */
 #define MRCD_VERBS_SHARE_MIN     8U   /* as MRC_SHARE_MIN of the engine */
 #define MRCD_VERBS_QPN_BUCKETS   256U /* power of two */
-#define MRCD_VERBS_REASON_BYTES  96U
+#define MRCD_VERBS_REASON_BYTES  160U
 
 #define MRCD_VERBS_BOUNCE_NONE   UINT8_MAX
 #define MRCD_VERBS_ENTRY_NONE    UINT32_MAX
@@ -128,6 +128,7 @@ struct mrcd_verbs_device {
 	LIST_ENTRY(mrcd_verbs_device) rail_entry;
 	uint32_t serial; /* of this opening; part of holds */
 	bool is_watched;
+	bool is_found;         /* there is one: opening failed later than that */
 	bool is_lost;          /* the device says that it is going or broken */
 	uint32_t reject_count; /* strangers being turned away */
 	uint32_t use_count;    /* the rail, links, registered regions, holds; at 0 it is put away */
@@ -159,6 +160,7 @@ struct mrcd_verbs {
 	struct mrcd_lane device_lane;
 	struct mrcd_lane memory_lane;
 	struct event retry_event;
+	uint64_t retry_ns;                 /* until it looks again for a device */
 	char why[MRCD_VERBS_REASON_BYTES]; /* why there is no device; "": never looked */
 	bool is_closing;
 	struct event verdict_event; /* type auto: it has looked for long enough */
@@ -294,6 +296,9 @@ void mrcd_verbs_device_unwatch(struct mrcd_verbs_device *device);
 void mrcd_verbs_device_broken(struct mrcd_verbs_device *device);
 /* Read the port's state, speed and addresses again. */
 void mrcd_verbs_device_refresh(struct mrcd_verbs_device *device);
+/* Why `len_bytes` of memory could not be registered (error: an errno), and what cures it. */
+void mrcd_verbs_register_explain(char *text, size_t text_bytes, int error, const char *what,
+				 uint64_t len_bytes);
 /* The network interface of "mlx5_0" or "mlx5_0/1". -ENODEV: no such device, or none there. */
 int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface_out[16]);
 /* Hand up to MRCD_VERBS_BATCH entries to the device (again). On failure the device is_lost. */

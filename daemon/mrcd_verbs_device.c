@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,8 @@ static LIST_HEAD(, mrcd_verbs_context) contexts = LIST_HEAD_INITIALIZER(contexts
 int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface_out[16])
 {
 	char path[256], line[64];
+	unsigned long least = ULONG_MAX;
 	struct dirent *item;
-	int r = -ENODEV;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%.63s/ports/%u/gid_attrs/ndevs", device,
@@ -42,8 +43,12 @@ int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface
 	dir = opendir(path);
 	if (!dir)
 		return -ENODEV;
-	while (r < 0 && (item = readdir(dir))) {
-		int fd = item->d_name[0] == '.' ? -1 : openat(dirfd(dir), item->d_name, O_RDONLY);
+	/* Names are numbers. VLANs and the like have entries too, behind those of the port itself. */
+	while ((item = readdir(dir))) {
+		unsigned long index = strtoul(item->d_name, NULL, 10);
+		int fd = item->d_name[0] == '.' || index >= least
+				 ? -1
+				 : openat(dirfd(dir), item->d_name, O_RDONLY);
 		ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 
 		if (fd >= 0)
@@ -54,11 +59,11 @@ int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface
 		line[strcspn(line, "\n")] = '\0';
 		if (strlen(line) < 16) {
 			memcpy(interface_out, line, strlen(line) + 1);
-			r = 0;
+			least = index;
 		}
 	}
 	closedir(dir);
-	return r;
+	return least == ULONG_MAX ? -ENODEV : 0;
 }
 
 /* ---- opening ---- */
@@ -199,25 +204,53 @@ static uint32_t paths_of(const struct mrcd_rail *rail)
 	return MRC_MAX(count, 1U);
 }
 
+/* What the process has pinned; /proc/self/status, in KiB. */
+static unsigned long long pinned_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "VmPin:", 6))
+			kib = strtoull(line + 6, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+void mrcd_verbs_register_explain(char *text, size_t text_bytes, int error, const char *what,
+				 uint64_t len_bytes)
+{
+	unsigned long long kib = (unsigned long long)len_bytes / 1024;
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
+		snprintf(
+			text, text_bytes,
+			"%s wants %llu KiB locked, %llu KiB are already and the limit is %llu KiB: "
+			"LimitMEMLOCK=infinity in the unit",
+			what, kib, pinned_kib(), (unsigned long long)limit.rlim_cur / 1024);
+	else
+		snprintf(text, text_bytes, "%s of %llu KiB cannot be registered: %s", what, kib,
+			 strerror(error));
+}
+
 static struct ibv_mr *memory_register(struct mrcd_verbs_device *device, void *memory,
 				      uint64_t len_bytes, int access, const char *what)
 {
+	char text[MRCD_VERBS_REASON_BYTES];
 	struct ibv_mr *mr;
-	struct rlimit limit = {0};
 
 	errno = 0;
 	mr = ibv_reg_mr(device->pd, memory, len_bytes, access);
 	if (mr)
 		return mr;
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (errno == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		fail(device, -ENOMEM,
-		     "%s, %llu KiB, cannot be locked: limit is %llu KiB (LimitMEMLOCK=infinity)",
-		     what, (unsigned long long)len_bytes / 1024,
-		     (unsigned long long)limit.rlim_cur / 1024);
-	else
-		fail(device, error_of(), "%s, %llu KiB, cannot be registered: %s", what,
-		     (unsigned long long)len_bytes / 1024, strerror(errno));
+	device->error = error_of();
+	mrcd_verbs_register_explain(text, sizeof(text), -device->error, what, len_bytes);
+	fail(device, device->error, "%s", text);
 	return NULL;
 }
 
@@ -344,6 +377,7 @@ static int device_make(struct mrcd_verbs_device *device)
 
 	if (r < 0)
 		return r;
+	device->is_found = true;
 	errno = 0;
 	device->pd = ibv_alloc_pd(device->context);
 	if (!device->pd)
@@ -367,9 +401,23 @@ void mrcd_verbs_device_open(struct mrcd_verbs_device *device)
 		device_unmake(device);
 }
 
+/*
+ * librdmacm closes a device that was removed when it next looks at the list of
+ * devices, and until then its removal may wait for us. This makes it look.
+ */
+static void devices_look_through(void)
+{
+	struct ibv_context **list = rdma_get_devices(NULL);
+
+	if (list)
+		rdma_free_devices(list);
+}
+
 void mrcd_verbs_device_close(struct mrcd_verbs_device *device)
 {
 	device_unmake(device);
+	if (device->is_lost && !device->verbs->is_closing)
+		devices_look_through();
 	free(device);
 }
 

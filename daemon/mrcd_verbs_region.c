@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "mrcd_verbs.h"
 
@@ -32,19 +31,12 @@ static void add_run(struct mrcd_job *job)
 
 static void add_failed_log(const struct verbs_mr *mr)
 {
-	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-	const char *what = mr->region->is_landing ? "landing" : "send";
-	unsigned long long kib = mr->region->len_bytes / 1024;
+	char text[MRCD_VERBS_REASON_BYTES];
 
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (mr->error == -ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		mrcd_verbs_error(mr->verbs,
-				 "a %s arena of %llu KiB cannot be locked, the limit is %llu KiB: "
-				 "LimitMEMLOCK=infinity",
-				 what, kib, (unsigned long long)limit.rlim_cur / 1024);
-	else
-		mrcd_verbs_error(mr->verbs, "a %s arena of %llu KiB cannot be registered: %s", what,
-				 kib, strerror(-mr->error));
+	mrcd_verbs_register_explain(text, sizeof(text), -mr->error,
+				    mr->region->is_landing ? "a landing arena" : "a send arena",
+				    mr->region->len_bytes);
+	mrcd_verbs_error(mr->verbs, "%s", text);
 }
 
 static void mr_free(struct verbs_mr *mr)

@@ -169,7 +169,10 @@ static void memory_that_cannot_be_locked_is_explained(void **state)
 	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, -1, ENOMEM);
 	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
 	lab_until(lab_verbs(0)->why[0]);
-	assert_non_null(strstr(lab_verbs(0)->why, "limit is 64 KiB (LimitMEMLOCK=infinity)"));
+	assert_non_null(strstr(lab_verbs(0)->why, "memory of receive entries wants 5"));
+	assert_non_null(strstr(lab_verbs(0)->why, " KiB locked, "));
+	assert_non_null(strstr(lab_verbs(0)->why,
+			       "the limit is 64 KiB: LimitMEMLOCK=infinity in the unit"));
 	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, 0, 0);
 	lab_until(lab_verbs(0)->device);
 	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, -1, ENOMEM);
@@ -180,6 +183,27 @@ static void memory_that_cannot_be_locked_is_explained(void **state)
 	assert_non_null(strstr(lab_verbs(0)->last_error, "LimitMEMLOCK=infinity"));
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 	lab->worker.rail_count = 4;
+}
+
+/* Whether there is none, or one that does not open: it is looked for, less and less often. */
+static void a_device_that_does_not_open_is_tried_less_and_less_often(void **state)
+{
+	verbs_fake_port_remove(lab_addresses[1]);
+	verbs_fake_fail(VERBS_FAKE_CREATE_SRQ, 0, -1, ENOMEM);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[r]), 0);
+	assert_int_equal(lab_verbs(0)->retry_ns, MRC_S);
+	lab_until(lab_verbs(0)->retry_ns == 4 * MRC_S && lab_verbs(1)->retry_ns == 4 * MRC_S);
+	lab_until(lab_verbs(0)->retry_ns == 8 * MRC_S);
+	lab_until(verbs_fake_calls(VERBS_FAKE_BIND) == 6 &&
+		  !mrcd_offload_pending(lab->worker.offload));
+	assert_int_equal(lab_verbs(1)->retry_ns, 4 * MRC_S); /* that costs little */
+	/* What the kernel says of its address is a reason to look at once. */
+	verbs_fake_fail(VERBS_FAKE_CREATE_SRQ, 0, 0, 0);
+	lab->worker.rails[0].ops->refresh(&lab->worker.rails[0]);
+	assert_non_null(lab_verbs(0)->opening);
+	lab_until(lab_verbs(0)->device);
+	assert_int_equal(lab_verbs(0)->retry_ns, MRC_S);
 }
 
 static void more_entries_than_the_device_has_are_refused(void **state)
@@ -412,6 +436,8 @@ static void a_device_that_is_removed_is_looked_for_again(void **state)
 	verbs_fake_removal(lab_addresses[1]);
 	lab_until(lab->b->paths[0].downs == 1);
 	assert_string_equal(lab_verbs(1)->why, "the device is being removed");
+	/* The library lets go of it when it looks at its list, which it is made to. */
+	lab_until(verbs_fake_calls(VERBS_FAKE_GET_DEVICES) == 1);
 	lab_until(lab_has_devices());
 	lab_up(0);
 }
@@ -580,6 +606,7 @@ int main(int argc, char **argv)
 		TEST(a_device_is_that_of_the_configuration),
 		TEST(every_step_of_opening_may_fail_and_leaves_nothing),
 		TEST(memory_that_cannot_be_locked_is_explained),
+		TEST(a_device_that_does_not_open_is_tried_less_and_less_often),
 		TEST(more_entries_than_the_device_has_are_refused),
 		TEST(a_rail_closes_while_it_looks_for_its_device),
 		TEST(people_see_the_device_and_its_queue_pairs),

@@ -48,7 +48,8 @@ void fake_violation(const char *format, ...)
 static bool is_fallible(enum verbs_fake_call call)
 {
 	return call != VERBS_FAKE_TO_ERR && call != VERBS_FAKE_DESTROY_QP &&
-	       call != VERBS_FAKE_POLL && call != VERBS_FAKE_DEREG_MR;
+	       call != VERBS_FAKE_POLL && call != VERBS_FAKE_DEREG_MR &&
+	       call != VERBS_FAKE_GET_DEVICES;
 }
 
 int fake_call(enum verbs_fake_call call)

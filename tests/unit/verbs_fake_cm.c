@@ -395,6 +395,19 @@ int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_ini
 	return error ? -1 : 0;
 }
 
+struct ibv_context **rdma_get_devices(int *count)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake_call(VERBS_FAKE_GET_DEVICES);
+	pthread_mutex_unlock(&fake_lock);
+	return calloc(1, sizeof(struct ibv_context *));
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}
+
 /* ---- connecting ---- */
 
 static struct fake_id *listener_find(const struct sockaddr *address, uint16_t port)
