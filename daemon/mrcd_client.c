@@ -18,6 +18,7 @@
 #include "mrcd_client_impl.h"
 #include "mrcd_log.h"
 #include "mrcd_sigbus.h"
+#include "mrcd_timeval.h"
 
 #define ACCEPTS_MAX     16U /* new connections in one turn */
 #define ACCEPT_RETRY_NS (100 * MRC_MS)
@@ -27,14 +28,6 @@ union fd_cmsg {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int) * MRC_ABI_FD_COUNT)];
 };
-
-static struct timeval timeval_of(uint64_t ns)
-{
-	return (struct timeval){
-		.tv_sec = (time_t)(ns / MRC_S),
-		.tv_usec = (suseconds_t)((ns % MRC_S + MRC_US - 1) / MRC_US),
-	};
-}
 
 /* ---- looking clients and channels up ---- */
 
@@ -163,8 +156,8 @@ void mrcd_client_side_arm(struct mrcd_client_side *side, uint64_t deadline_ns)
 	if (deadline_ns >= side->deadline_ns)
 		return;
 	side->deadline_ns = deadline_ns;
-	wait = timeval_of(deadline_ns > side->worker->now_ns ? deadline_ns - side->worker->now_ns
-							     : 0);
+	wait = mrcd_timeval_of(
+		deadline_ns > side->worker->now_ns ? deadline_ns - side->worker->now_ns : 0);
 	event_add(side->deadline_event, &wait);
 }
 
@@ -550,7 +543,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 
 static void pending_new(struct mrcd_client_side *side, int fd)
 {
-	struct timeval timeout = timeval_of(side->worker->conf->handshake_timeout_ns);
+	struct timeval timeout = mrcd_timeval_of(side->worker->conf->handshake_timeout_ns);
 	struct mrcd_pending *pending = calloc(1, sizeof(*pending));
 
 	if (pending == NULL) {
@@ -573,7 +566,7 @@ static void pending_new(struct mrcd_client_side *side, int fd)
 static void on_listen(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_client_side *side = context;
-	struct timeval retry = timeval_of(ACCEPT_RETRY_NS);
+	struct timeval retry = mrcd_timeval_of(ACCEPT_RETRY_NS);
 
 	for (uint32_t i = 0; i < ACCEPTS_MAX; i++) {
 		int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

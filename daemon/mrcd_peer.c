@@ -9,6 +9,7 @@
 
 #include "mrcd_auth.h"
 #include "mrcd_client.h"
+#include "mrcd_timeval.h"
 
 /* A timer this much behind its time was held up: poll the rails once more before judging by it. */
 #define MRCD_PEER_LATE_NS MRC_MS
@@ -75,12 +76,7 @@ static void mrcd_peer_pump_now(struct mrcd_peer *peer);
 static void mrcd_peer_arm_at(struct mrcd_peer *peer, uint64_t at_ns)
 {
 	uint64_t now_ns = peer->worker->now_ns;
-	/* Rounded up: a timer that comes early would have to be set again. */
-	uint64_t span_us = at_ns > now_ns ? (at_ns - now_ns + MRC_US - 1) / MRC_US : 0;
-	struct timeval span = {
-		.tv_sec = (time_t)(span_us / 1000000U),
-		.tv_usec = (suseconds_t)(span_us % 1000000U),
-	};
+	struct timeval span = mrcd_timeval_of(at_ns > now_ns ? at_ns - now_ns : 0);
 
 	peer->armed_ns = at_ns;
 	event_add(peer->timer, &span);

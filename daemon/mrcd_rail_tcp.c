@@ -8,24 +8,17 @@
 #include "mrcd_carrier.h"
 #include "mrcd_log.h"
 #include "mrcd_tcp.h"
+#include "mrcd_timeval.h"
 
 #define LISTEN_RETRY_NS  MRC_S
 #define ACCEPT_RETRY_NS  (100 * MRC_MS)
 #define ACCEPTS_PER_TURN 16
 
-static struct timeval timeval_of(uint64_t ns)
-{
-	return (struct timeval){
-		.tv_sec = (time_t)(ns / MRC_S),
-		.tv_usec = (suseconds_t)(ns % MRC_S / MRC_US),
-	};
-}
-
 /* ---- listening ---- */
 
 static void on_accept(evutil_socket_t fd, short what, void *context)
 {
-	const struct timeval pause = timeval_of(ACCEPT_RETRY_NS);
+	const struct timeval pause = mrcd_timeval_of(ACCEPT_RETRY_NS);
 	struct mrcd_tcp *tcp = context;
 
 	mrcd_worker_now(tcp->rail->worker);
@@ -77,7 +70,7 @@ static bool listen_is_current(const struct mrcd_tcp *tcp, const struct sockaddr_
  */
 static void listen_try(struct mrcd_tcp *tcp)
 {
-	const struct timeval again = timeval_of(LISTEN_RETRY_NS);
+	const struct timeval again = mrcd_timeval_of(LISTEN_RETRY_NS);
 	const struct mrcd_conf_rail *conf = tcp->rail->conf;
 	unsigned ifindex = conf->interface[0] ? if_nametoindex(conf->interface) : 0;
 	struct sockaddr_storage own;

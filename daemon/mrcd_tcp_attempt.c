@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "mrcd_tcp.h"
+#include "mrcd_timeval.h"
 
 /* Long after our own timers have given a path up; only against sockets nobody watches. */
 #define USER_TIMEOUT_MS 60000U
@@ -38,10 +39,7 @@ struct mrcd_tcp_attempt {
 static void timer_set(struct mrcd_tcp_attempt *attempt, uint64_t ns_max)
 {
 	uint64_t ns = MRC_MIN(attempt->tcp->rail->worker->conf->handshake_timeout_ns, ns_max);
-	const struct timeval timeout = {
-		.tv_sec = (time_t)(ns / MRC_S),
-		.tv_usec = (suseconds_t)(ns % MRC_S / MRC_US),
-	};
+	const struct timeval timeout = mrcd_timeval_of(ns);
 
 	event_add(&attempt->timer, &timeout);
 }
