@@ -33,7 +33,8 @@ struct mrc_msg_out {
 	uint64_t next_offset; /* first byte never sent */
 	uint32_t frames_out;  /* posted, and the rail may still read them */
 	uint32_t frag_count;  /* first copies sent */
-	uint32_t want_count;  /* times the peer asked again */
+	uint32_t want_count;  /* times it came damaged by another path than the time before */
+	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
 	uint32_t next_ready;  /* slot, in the channel's ready list */
 	uint32_t code;
 	int outcome;
@@ -59,7 +60,7 @@ struct mrc_msg_in {
 	uint32_t code;
 	int outcome;
 	uint8_t level;      /* enum mrc_lvl: reached here */
-	bool is_want_blame; /* some of what is wanted failed its checksum */
+	uint8_t want_blame; /* 1 + id of the path that damaged some of what is wanted; 0: none */
 	bool is_known;      /* len is known */
 	bool is_eager;
 	bool is_asked; /* LANDING_WANT was given */

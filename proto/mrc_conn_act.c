@@ -72,12 +72,27 @@ static void counts_body(struct mrc_conn *conn, struct mrc_act_post *post)
 	post_end(post, &c);
 }
 
+/*
+ * A probe, `is_long` as long as a frame gets. The padding is daemon memory: no
+ * client can have changed it on its way (DESIGN 7.12).
+ */
+static void probe_begin(struct mrc_conn *conn, struct mrc_path *path, struct mrc_action *act,
+			enum mrc_record_kind kind, bool is_long)
+{
+	uint32_t pad = is_long ? MRC_MIN(conn->limits.frag_bytes_max, path->body_bytes_max) : 0;
+
+	post_begin(conn, path, act, MRC_WIRE_PROBE, kind, pad);
+	path->bytes_sent -= pad; /* padding is no payload */
+	act->post.pad_len = pad;
+	act->post.hdr.body_len = pad;
+}
+
 static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 {
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
-		bool has_word =
-			path->do_path_open || path->do_probe_ack || path->do_probe || path->do_keys;
+		bool has_word = path->do_path_open || path->do_proof || path->do_probe_ack ||
+				path->do_probe || path->do_keys;
 		bool can_talk = has_word && path->is_connected && !path->do_fence &&
 				(path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING) &&
 				mrc_path_has_room(path, MRC_ROOM_CONTROL);
@@ -102,6 +117,12 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 				return true;
 			}
 		}
+		if (path->do_proof) {
+			path->do_proof = false;
+			probe_begin(conn, path, act, MRC_REC_PLAIN, true);
+			act->post.hdr.flags = MRC_WIRE_F_PROOF;
+			return true;
+		}
 		if (path->do_probe_ack) {
 			path->do_probe_ack = false;
 			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PLAIN, 0);
@@ -113,19 +134,18 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 		if (path->do_probe) {
 			/* The last one before GOOD is as long as a frame gets: an MTU black hole passes small ones. */
 			bool is_long = path->state == MRC_PATH_PROBING &&
-				       path->probes_good + 1 >= conn->limits.probe_count;
-			uint32_t pad =
-				is_long ? MRC_MIN(conn->limits.frag_bytes_max, path->body_bytes_max)
-					: 0;
+				       (path->is_convicted ||
+					path->probes_good + 1 >= conn->limits.probe_count);
 
 			path->do_probe = false;
 			path->probe_ns = conn->now_ns;
 			path->probe_id++;
-			post_begin(conn, path, act, MRC_WIRE_PROBE, MRC_REC_PROBE, pad);
+			probe_begin(conn, path, act, MRC_REC_PROBE, is_long);
 			path->probe_count = path->posted;
-			path->bytes_sent -= pad; /* padding is no payload */
-			act->post.pad_len = pad;
-			act->post.hdr.body_len = pad;
+			if (path->prove_left) {
+				path->prove_left--;
+				act->post.hdr.flags = MRC_WIRE_F_PROVE;
+			}
 			act->post.hdr.msg = path->probe_id;
 			act->post.hdr.arg = conn->now_ns;
 			act->post.hdr.offset = conn->port_version;
@@ -256,9 +276,9 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 			mrc_bits_clear(bits, slot);
 		hdr->offset = record->offset;
 		hdr->msg_len = record->end;
-		hdr->arg = msg->is_want_blame; /* else it only found no room here */
-		record->is_blame = msg->is_want_blame;
-		msg->is_want_blame = false;
+		hdr->arg = msg->want_blame; /* else it only found no room here */
+		record->blame = msg->want_blame;
+		msg->want_blame = 0;
 		conn->wants_out++;
 	} else {
 		record = post_begin(conn, path, act, MRC_WIRE_LEVEL, MRC_REC_LEVEL, 0);
@@ -335,12 +355,32 @@ static bool next_fact_frame(struct mrc_conn *conn, struct mrc_action *act)
 
 /* ---- data ---- */
 
+/* What one path damaged goes by another, if there is one in service. */
+static const struct mrc_path *path_to_avoid(const struct mrc_conn *conn, uint8_t blame)
+{
+	const struct mrc_path *blamed = NULL;
+	bool has_other = false;
+
+	if (!blame)
+		return NULL;
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		if (path->is_known && path->path_id + 1 == blame)
+			blamed = path;
+		else if (path->state == MRC_PATH_GOOD && !path->do_fence)
+			has_other = true;
+	}
+	return has_other ? blamed : NULL;
+}
+
 /*
- * The path on which `len` bytes arrive first. When that one is full, the best
+ * The path but `avoided` on which `len` bytes arrive first. When that one is full, the best
  * of the others takes them only if they still arrive sooner there than behind
  * all that is waiting: the tail of a message does not go to a slow rail.
  */
-static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint64_t backlog)
+static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint64_t backlog,
+				      const struct mrc_path *avoided)
 {
 	struct mrc_path *best = NULL;
 	struct mrc_path *open = NULL;
@@ -351,7 +391,7 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t eta_ns;
 
-		if (path->state != MRC_PATH_GOOD || path->do_fence)
+		if (path->state != MRC_PATH_GOOD || path->do_fence || path == avoided)
 			continue;
 		eta_ns = mrc_path_eta_ns(
 			path, MRC_MIN(len, mrc_path_frag_bytes(path, conn->limits.frag_bytes_max)));
@@ -458,7 +498,8 @@ static bool next_resend(struct mrc_conn *conn, struct mrc_action *act)
 		 * Any open path: while one waits here no new data may be posted, or the
 		 * ring would not be bounded by the records of all paths.
 		 */
-		path = path_for_data(conn, resend->len, MRC_NEVER / 4);
+		path = path_for_data(conn, resend->len, MRC_NEVER / 4,
+				     path_to_avoid(conn, resend->blame));
 		if (!path)
 			return false;
 		len = (uint32_t)MRC_MIN(resend->len,
@@ -506,7 +547,8 @@ static bool channel_data(struct mrc_conn *conn, struct mrc_channel *ch, struct m
 		}
 		left = msg->len - msg->next_offset;
 		/* What stands behind it in this channel: enough to see whether this is a tail. */
-		path = path_for_data(conn, left, is_tail(conn, ch, msg) ? left : MRC_NEVER / 4);
+		path = path_for_data(conn, left, is_tail(conn, ch, msg) ? left : MRC_NEVER / 4,
+				     NULL);
 		if (!path)
 			return false;
 		len = (uint32_t)MRC_MIN(left,
@@ -844,7 +886,7 @@ static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
 			return next_hold(conn, act);
 		}
 		if (!hold->id) {
-			msg->is_want_blame = msg->is_want_blame || hold->is_blame;
+			msg->want_blame = hold->blame ? hold->blame : msg->want_blame;
 			if (mrc_channel_in_want(ch, &conn->ranges, hold->msg, start,
 						hold->offset + hold->len,
 						MRC_RANGES_KEPT_WANTED(conn)))

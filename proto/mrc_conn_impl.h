@@ -71,6 +71,7 @@ struct mrc_resend {
 	uint64_t offset;
 	bool is_copy;   /* writer_* wrote first */
 	bool is_wanted; /* the peer asked for it: not taken off a path */
+	uint8_t blame;  /* 1 + id of the path that damaged it; 0: none */
 	uint8_t writer_path;
 	uint32_t writer_epoch;
 };
@@ -85,7 +86,7 @@ struct mrc_hold {
 	enum mrc_hold_state state;
 	uint32_t channel;
 	uint64_t id;
-	bool is_blame; /* lost to its checksum */
+	uint8_t blame; /* lost to its checksum: 1 + id of the path it came by; 0: not */
 	uint64_t msg, offset, len;
 	uint8_t writer_index; /* path index */
 	uint32_t writer_epoch;
@@ -262,6 +263,8 @@ void mrc_conn_path_set(struct mrc_conn *conn, struct mrc_path *path, enum mrc_pa
 void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t position);
 /* Least delay among those in service with room for control; NULL: none. */
 struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room);
+/* A fragment came damaged by `path`, which proves nothing yet: have the peer prove it. */
+void mrc_conn_path_mistrust(struct mrc_path *path);
 void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);

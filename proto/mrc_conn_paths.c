@@ -5,6 +5,8 @@
 #define PROBE_TIMEOUT_NS_MIN (50 * MRC_MS)
 #define IDLE_NS              MRC_S /* no message under way so long: probe less often */
 #define IDLE_PROBE_FACTOR    25U
+#define PROVE_ON_DAMAGE      4U /* proofs asked for when data came damaged */
+#define PROVE_TO_RETURN      8U /* and of a path that left as corrupting, before it carries data again */
 
 static uint64_t jittered(struct mrc_conn *conn, uint64_t span_ns)
 {
@@ -231,7 +233,7 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 					    record->end, 0);
 
 		MRC_ASSERT(r == 0); /* no more are out than the nodes that are kept for this */
-		in->is_want_blame = in->is_want_blame || record->is_blame;
+		in->want_blame = in->want_blame ? in->want_blame : record->blame;
 	}
 	mrc_conn_touch(conn, ch);
 }
@@ -354,9 +356,12 @@ void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_
 	path->probe_ns = MRC_NEVER;
 	path->probe_due_ns = MRC_NEVER;
 	path->do_probe = false;
+	path->do_proof = false;
 	path->do_probe_ack = false;
 	path->do_path_open = false;
 	path->judge_ns = MRC_NEVER;
+	path->prove_left = 0;
+	path->is_convicted = path->is_convicted || reason == MRC_REASON_CORRUPT;
 	if (is_closing) {
 		path->do_fence = true;
 		path->do_strip = false;
@@ -476,6 +481,7 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
 	path->do_path_open = true;
 	path->do_probe = true;
+	path->prove_left = path->is_convicted ? PROVE_TO_RETURN : 0;
 	return 0;
 }
 
@@ -645,15 +651,31 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 	 */
 	mrc_conn_path_acked(conn, path, path->probe_count);
 	mrc_path_rate_age(path, conn->now_ns);
+	if (path->prove_left)
+		path->do_probe = true;
 	if (path->state != MRC_PATH_PROBING)
 		return;
 	path->probes_good++;
-	if (path->probes_good >= conn->limits.probe_count) {
+	if (path->probes_good >= conn->limits.probe_count && path->prove_left == 0) {
+		path->is_convicted = false;
 		mrc_conn_path_set(conn, path, MRC_PATH_GOOD, MRC_REASON_NONE);
 		path->probe_due_ns = conn->now_ns + conn->limits.probe_interval_ns;
 	} else {
 		path->do_probe = true;
 	}
+}
+
+/*
+ * Something that a client can write came damaged by `path`: it may be the path
+ * or the client. What the peer sends from its daemon's memory tells (DESIGN 7.12).
+ */
+void mrc_conn_path_mistrust(struct mrc_path *path)
+{
+	path->body_errors++;
+	if (path->state != MRC_PATH_GOOD || path->prove_left)
+		return;
+	path->prove_left = PROVE_ON_DAMAGE;
+	path->do_probe = true;
 }
 
 static bool all_silent(const struct mrc_conn *conn)

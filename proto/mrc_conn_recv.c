@@ -170,7 +170,7 @@ static int frag_here(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t num
 
 /* A hold for this fragment: until its writer, if it has one, is fenced at our end (DESIGN 7.3). */
 static void frag_hold(struct mrc_conn *conn, const struct mrc_channel *ch,
-		      const struct mrc_wire_hdr *hdr, uint64_t id, bool is_blame,
+		      const struct mrc_wire_hdr *hdr, uint64_t id, uint8_t blame,
 		      const struct mrc_path *writer)
 {
 	struct mrc_hold *hold = hold_take(conn);
@@ -179,7 +179,7 @@ static void frag_hold(struct mrc_conn *conn, const struct mrc_channel *ch,
 		.state = writer ? MRC_HOLD_WAITING : MRC_HOLD_READY,
 		.channel = ch->id,
 		.id = id,
-		.is_blame = is_blame,
+		.blame = blame,
 		.msg = hdr->msg,
 		.offset = hdr->offset,
 		.len = hdr->body_len,
@@ -196,7 +196,7 @@ static void frag_hold(struct mrc_conn *conn, const struct mrc_channel *ch,
 
 /* Copies of one message come in order: what follows on a lost one is lost with it. */
 static bool lost_extend(struct mrc_conn *conn, const struct mrc_channel *ch,
-			const struct mrc_wire_hdr *hdr, bool is_blame,
+			const struct mrc_wire_hdr *hdr, uint8_t blame,
 			const struct mrc_path *writer)
 {
 	if (!conn->holds_lost)
@@ -210,7 +210,7 @@ static bool lost_extend(struct mrc_conn *conn, const struct mrc_channel *ch,
 		    hold->offset + hold->len != hdr->offset)
 			continue;
 		hold->len += hdr->body_len;
-		hold->is_blame = hold->is_blame || is_blame;
+		hold->blame = blame ? blame : hold->blame;
 		return true;
 	}
 	return false;
@@ -221,6 +221,7 @@ static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_m
 		     const struct mrc_wire_hdr *hdr, struct mrc_path *path, bool is_blame)
 {
 	const struct mrc_path *writer = writer_of(conn, hdr);
+	uint8_t blame = 0;
 	uint64_t start;
 	uint64_t end;
 
@@ -230,17 +231,20 @@ static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_m
 		conn->duplicates++;
 		return 0;
 	}
-	path->body_errors += is_blame;
+	if (is_blame) {
+		blame = (uint8_t)(path->path_id + 1);
+		mrc_conn_path_mistrust(path);
+	}
 	if (writer) {
-		if (lost_extend(conn, ch, hdr, is_blame, writer))
+		if (lost_extend(conn, ch, hdr, blame, writer))
 			return 0;
 		if (conn->holds_lost >= MRC_HOLDS_LOST_MAX)
 			return -ENOBUFS;
 		conn->holds_lost++;
-		frag_hold(conn, ch, hdr, 0, is_blame, writer);
+		frag_hold(conn, ch, hdr, 0, blame, writer);
 		return 0;
 	}
-	msg->is_want_blame = msg->is_want_blame || is_blame;
+	msg->want_blame = blame ? blame : msg->want_blame;
 	return frag_want(conn, ch, hdr->msg, start, hdr->offset + hdr->body_len);
 }
 
@@ -358,7 +362,7 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		return hdr->msg < ch->settled ? 0 : -EPROTO;
 	/* offset and msg_len are the range's ends. */
 	if (hdr->offset >= hdr->msg_len || hdr->msg_len > msg->len ||
-	    hdr->offset >= msg->next_offset)
+	    hdr->offset >= msg->next_offset || hdr->arg > MRC_PATHS_MAX)
 		return -EPROTO;
 	if (msg->is_final || msg->level >= MRC_LVL_PLACED)
 		return 0;
@@ -368,16 +372,17 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	 */
 	if (conn->resend_tail - conn->resend_head >= conn->resend_count / 2)
 		return -ENOBUFS;
-	/* A large message may meet many damaged fragments, and be hit by many failures of paths. */
-	msg->want_count += hdr->arg & 1;
-	if (msg->want_count > MRC_WANTS_MAX + 4 * (uint64_t)msg->frag_count &&
-	    !msg->is_void_asked) {
-		/*
-		 * Copy after copy fails its checksum on every path: the client is
-		 * changing the bytes while they are read (invariant 8).
-		 */
+	/*
+	 * Damaged on one path and then on another, again and again, is the client that
+	 * changes the bytes while they are read (invariant 8). Of a single path that
+	 * cannot be told. A large message may meet many damaged fragments.
+	 */
+	if (hdr->arg && (hdr->arg != msg->want_blame || conn->path_count == 1))
+		msg->want_count++;
+	if (hdr->arg)
+		msg->want_blame = (uint8_t)hdr->arg;
+	if (msg->want_count > MRC_WANTS_MAX + 4 * (uint64_t)msg->frag_count && !msg->is_void_asked)
 		mrc_channel_out_void(ch, hdr->msg, MRC_OUT_BUFFER_CHANGED);
-	}
 	end = MRC_MIN(hdr->msg_len, msg->next_offset);
 	/* Just these bytes, as plain copies: the first one had landed, so there is no writer to fear. */
 	conn->resends[conn->resend_tail & (conn->resend_count - 1)] = (struct mrc_resend){
@@ -386,6 +391,7 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		.msg = hdr->msg,
 		.offset = start,
 		.is_wanted = true,
+		.blame = (uint8_t)hdr->arg,
 	};
 	conn->resend_tail++;
 	mrc_conn_touch(conn, ch);
@@ -545,6 +551,9 @@ static void on_fenced(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 
 static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_wire_hdr *hdr)
 {
+	if (hdr->flags & MRC_WIRE_F_PROOF)
+		return; /* it came whole: that was the question */
+	path->do_proof = path->do_proof || hdr->flags & MRC_WIRE_F_PROVE;
 	path->do_probe_ack = true;
 	path->probe_ack_id = hdr->msg;
 	path->probe_ack_arg = hdr->arg;

@@ -51,7 +51,7 @@ struct mrc_record {
 	bool is_moved;       /* already sent again elsewhere */
 	bool is_direct;      /* FRAG: this path epoch is the bytes' writer */
 	bool is_copy;        /* FRAG: writer_* name another writer */
-	bool is_blame;       /* WANT: some of it had failed its checksum */
+	uint8_t blame;       /* WANT: 1 + id of the path that damaged some of it; 0: none */
 	bool is_final;       /* LEVEL: it said the verdict */
 	uint8_t writer_path; /* path id */
 	uint32_t writer_epoch;
@@ -142,6 +142,8 @@ struct mrc_path {
 	uint64_t probe_ns;     /* when it was sent; MRC_NEVER: none outstanding */
 	uint64_t probe_due_ns; /* send one then */
 	uint32_t probes_good;  /* answered in a row since PROBING began */
+	uint32_t prove_left;   /* so many more are to ask for a PROOF */
+	bool is_convicted;     /* left as corrupting, and has not proved itself since */
 
 	/* Flags of what is to be done or said; each stays set until it is. */
 	bool do_fence;
@@ -153,7 +155,8 @@ struct mrc_path {
 	enum mrc_path_state state_told;
 	bool do_probe;
 	bool do_path_open;
-	bool do_keys; /* some key is not told on this path */
+	bool do_keys;  /* some key is not told on this path */
+	bool do_proof; /* before the answer */
 	bool do_probe_ack;
 	uint64_t probe_ack_id;
 	uint64_t probe_ack_arg;

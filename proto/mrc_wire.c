@@ -81,6 +81,22 @@ void mrc_wire_encode(const struct mrc_wire_hdr *hdr, mrc_crc32c_fn crc32c,
 	store32(out + AT_HDR_CRC, crc32c(0, out, AT_HDR_CRC));
 }
 
+static uint16_t flags_of(uint8_t type)
+{
+	const uint16_t elsewhere = MRC_WIRE_F_UNORDERED | MRC_WIRE_F_PROVE | MRC_WIRE_F_PROOF;
+
+	switch (type) {
+	case MRC_WIRE_FRAG:
+		return MRC_WIRE_F_ALL & ~elsewhere;
+	case MRC_WIRE_OPEN:
+		return MRC_WIRE_F_UNORDERED;
+	case MRC_WIRE_PROBE:
+		return MRC_WIRE_F_PROVE | MRC_WIRE_F_PROOF;
+	default:
+		return 0;
+	}
+}
+
 /* The fields that can be judged without knowing the conn. */
 static int check(const struct mrc_wire_hdr *hdr, uint16_t reserved)
 {
@@ -95,9 +111,7 @@ static int check(const struct mrc_wire_hdr *hdr, uint16_t reserved)
 		len_max = MRC_FRAG_BYTES_MAX;
 	if (hdr->body_len > len_max)
 		return -EPROTO;
-	if (!is_frag && hdr->flags & ~MRC_WIRE_F_UNORDERED)
-		return -EPROTO;
-	if (hdr->flags & MRC_WIRE_F_UNORDERED && hdr->type != MRC_WIRE_OPEN)
+	if (hdr->flags & ~flags_of(hdr->type))
 		return -EPROTO;
 	if (is_frag) {
 		if (hdr->offset > hdr->msg_len || hdr->body_len > hdr->msg_len - hdr->offset)

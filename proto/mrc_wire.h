@@ -60,7 +60,10 @@ enum mrc_wire_type {
 #define MRC_WIRE_F_VISIBLE   0x0010U /* FRAG: the sender waits for VISIBLE */
 #define MRC_WIRE_F_UNORDERED 0x0020U /* OPEN: channel delivers as messages become whole */
 #define MRC_WIRE_F_PLACED    0x0040U /* FRAG: the sender waits for PLACED */
-#define MRC_WIRE_F_ALL       0x007fU
+#define MRC_WIRE_F_PROVE \
+	0x0080U /* PROBE: it seems to damage data; send a PROOF before the answer */
+#define MRC_WIRE_F_PROOF 0x0100U /* PROBE: padding that was asked for; not answered */
+#define MRC_WIRE_F_ALL   0x01ffU
 
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */

@@ -500,6 +500,19 @@ static bool is_let_in(struct sim_world *w, uint32_t pair, uint32_t path, const s
 	return false;
 }
 
+/* What damages payload damages a probe's padding as well. */
+static bool is_control_damaged(struct sim_world *w, const struct port *out, const struct port *in,
+			       const struct mrc_wire_hdr *hdr)
+{
+	uint64_t permille = MRC_MAX(out->corrupt_ctl_permille, in->corrupt_ctl_permille);
+
+	if (hdr->type == MRC_WIRE_PROBE) {
+		permille = MRC_MAX(permille, out->corrupt_body_permille);
+		permille = MRC_MAX(permille, in->corrupt_body_permille);
+	}
+	return hdr->body_len && sim_chance(w, permille);
+}
+
 static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from)
 {
 	struct pair *pr = &w->pairs[pair];
@@ -566,8 +579,7 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 	};
 	if (hdr.type == MRC_WIRE_FRAG) {
 		land(w, pair, path, side, f, &hdr, &ev.arrived);
-	} else if (hdr.body_len &&
-		   sim_chance(w, MRC_MAX(out->corrupt_ctl_permille, in->corrupt_ctl_permille))) {
+	} else if (is_control_damaged(w, out, in, &hdr)) {
 		/*
 		 * Its checksum is wrong, and it is the path's fault: no client can write there.
 		 * A rail closes it by itself, or has the engine do so.
