@@ -11,7 +11,7 @@ add_library(verbs_fake STATIC verbs_fake.c verbs_fake_qp.c verbs_fake_cm.c)
 target_include_directories(verbs_fake PUBLIC $<TARGET_PROPERTY:mrcd_core,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(verbs_fake PRIVATE mrc_flags PUBLIC Threads::Threads)
 
-foreach(noun link data device)
+foreach(noun link data device engine)
 	add_executable(test_verbs_${noun} test_verbs_${noun}.c)
 	add_dependencies(test_verbs_${noun} mrcd_core)
 	target_include_directories(test_verbs_${noun}
@@ -22,3 +22,5 @@ foreach(noun link data device)
 	add_test(NAME unit.verbs_${noun} COMMAND test_verbs_${noun})
 	set_tests_properties(unit.verbs_${noun} PROPERTIES LABELS verbs TIMEOUT 180)
 endforeach()
+target_link_options(test_verbs_engine PRIVATE LINKER:--wrap=mrcd_client_side_perform
+	LINKER:--wrap=mrcd_landing_memory LINKER:--wrap=mrcd_send_memory LINKER:--wrap=mrcd_send_region)
