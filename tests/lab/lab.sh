@@ -30,6 +30,7 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${MRCCTL:=$MRC_BUILD/tools/mrcctl}"
 : "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
 : "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
+: "${LAB_POLL:=0.02}" # seconds between two looks at a condition: looking costs processes
 : "${LAB_MTU:=1500}"
 : "${LAB_PLACE:=netns}"   # or guest, or devices (tests/vm/devices.sh)
 : "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it; several words: one for each rail
@@ -217,11 +218,15 @@ lab_rail_make() {
 # The burst holds one large offloaded packet with room to spare, and 2 ms at the rate, so that
 # a late timer costs nothing; the queue is about what a switch port has.
 lab_shape() { # HOST INTERFACE RATE
-	local bits burst
-	bits=$(lab_rate_bits "$3")
-	burst=$((bits / 8 / 500))
-	[ "$burst" -ge 131072 ] || burst=131072
+	local burst
+	burst=$(lab_burst "$3")
 	lab_tc "$1" qdisc replace dev "$2" root tbf rate "$3" burst "$burst" limit $((burst * 4))
+}
+
+lab_burst() { # RATE -> bytes
+	local bits
+	bits=$(lab_rate_bits "$1")
+	printf '%d' $((bits / 8 / 500 > 131072 ? bits / 8 / 500 : 131072))
 }
 
 lab_rate_bits() {
@@ -375,7 +380,7 @@ lab_wait_for() {
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		[ "$(lab_now_ms)" -lt "$end" ] || lab_fail "waited in vain for $what"
-		sleep 0.02
+		sleep "$LAB_POLL"
 	done
 }
 

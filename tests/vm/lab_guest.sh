@@ -30,11 +30,13 @@ lab_host_remove() { :; }
 lab_ip() { ip "${@:2}"; }
 lab_tc() { tc "${@:2}"; }
 lab_interface() { rails_interface "$(lab_guest_number "$1")" "$2"; }
-lab_rail_make() {
-	local host
-	for host in "${LAB_HOSTS[@]}"; do
-		[ -z "$LAB_RATE" ] || lab_shape "$host" "$(lab_interface "$host" "$1")" "$LAB_RATE"
-	done
+lab_rail_make() { # RAIL
+	local host burst
+	[ -n "$LAB_RATE" ] || return 0
+	burst=$(lab_burst "$LAB_RATE")
+	for host in "${!LAB_HOSTS[@]}"; do
+		echo "qdisc replace dev h${host}r$1 root tbf rate $LAB_RATE burst $burst limit $((burst * 4))"
+	done | tc -batch -
 }
 
 lab_exec() { "${@:2}"; }

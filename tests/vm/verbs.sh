@@ -18,7 +18,7 @@ e2e=(loopback bw_stream sizes many_clients_many_channels connect_before_peer_is_
 	silence silence_one_way cut_both_ends flap all_down second_failure_hits_resend kill_sender_client
 	kill_receiver_client kill_sender_daemon kill_receiver_daemon idle_cpu)
 verbs=(devices_shown cables admin_down loss_and_delay neighbour_unknown gid_moves mtu_changes killed_and_counted
-	clients_come_and_go auto_and_mixed work_requests ghosts flaps_100 failures_200)
+	clients_come_and_go qp_error auto_and_mixed work_requests ghosts flaps_100 failures_two_rails failures_200)
 
 cases_of() { # SET
 	case $1 in
@@ -71,7 +71,13 @@ if [ "$device" = siw ]; then "$here/make" --siw; fi
 export MRC_BUILD=$build LAB_PLACE=guest LAB_GUEST_DEVICE=$device
 export LAB_SLOWNESS=${LAB_SLOWNESS:-4} E2E_RATE=${E2E_RATE:-100mbit} E2E_SIZE=${E2E_SIZE:-128KiB} E2E_PACE=${E2E_PACE:-24Mb/s}
 export LAB_YAML=${LAB_YAML:-"clients: {landing-arena: 16MiB, send-arena: 16MiB}"}
-export LAB_RAIL_TYPE=verbs
+export LAB_RAIL_TYPE=verbs LAB_POLL=${LAB_POLL:-0.1}
 [ "$device" != none ] || LAB_RAIL_TYPE=tcp
+# What is run again and again, and what that loads: the guest takes it into its memory (verbs_inside.sh).
+mapfile -t near < <(type -P bash jq ip tc rdma nft sleep grep awk sed tail wc dirname mkdir rm cat sort mktemp)
+near+=("$build/daemon/mrcd" "$build/tools/mrcctl" "$build/tools/mrc-perf")
+mapfile -t -O ${#near[@]} near < <(ldd "${near[@]}" 2>/dev/null | sed -nE 's,.*[[:space:]](/[^ ]+) \(0x.*,\1,p' | sort -u)
+VERBS_NEAR=$(readlink -f "${near[@]}" | sort -u)
+export VERBS_NEAR
 cd "$top"
 exec "$here/run" -m 3G -t "${VERBS_SECONDS:-3000}" "$here/verbs_inside.sh" "${cases[@]}"

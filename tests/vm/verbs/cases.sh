@@ -17,12 +17,12 @@ case_links() {
 		e2e_is "$1" paths "[.[] | select((.state | ascii_downcase) == \"good\" and .link == \"$2\")] | length == $3"
 }
 
-# case_whole [SECONDS]: all four rails are in service at both ends, by queue pairs where there are devices
+# case_whole [SECONDS]: all rails are in service at both ends, by queue pairs where there are devices
 case_whole() {
 	local kind=tcp
 	if case_has_devices; then kind=verbs; fi
-	case_links a $kind 4 "${1:-30}"
-	case_links b $kind 4 "${1:-30}"
+	case_links a $kind "$LAB_RAILS" "${1:-30}"
+	case_links b $kind "$LAB_RAILS" "${1:-30}"
 }
 
 # What the kernel holds for a host's daemon: "qp=4 mr=13 ... fd=61"
