@@ -34,16 +34,24 @@ done
 case_whole 60
 e2e_goes_on "with nothing failing" 100 # to compare with
 e2e_stream_end
-jq -r --rawfile failures "$LAB_DIR/failures" --argjson rails "$CASE_RAILS" '
-	.series as $series
-	| [$failures | split("\n")[] | select(. != "") | split(" ") | map(tonumber)] as $list
-	| def stalls($kinds): [$list[] | . as [$from, $to, $kind] | select($kinds | index($kind)) | [$series[$from:$to][].stall_ns_max] | max // 0] | sort;
-	def ms: . / 100000 | round / 10;
-	def line($name; $s): "\($name): \($s | length) times, stall median \($s[($s | length) / 2 | floor] | ms) ms, 9 of 10 below \($s[($s | length) * 9 / 10 | floor] | ms) ms, longest \($s[-1] | ms) ms";
-	# what the stream feels when nothing has failed: the machine is an emulated one
-	([$list[][0]] | max // 0) as $last | ([$series[$last + 20:][].stall_ns_max] + [$series[0:($list[0][0])][].stall_ns_max] | sort) as $quiet
-	| "\($rails) rails", line("no failure, in 100 ms"; if $quiet == [] then [0] else $quiet end), line("pulled"; stalls([0, 1, 2])), line("silenced"; stalls([3, 4])), line("all"; stalls([0, 1, 2, 3, 4])),
-	"messages \(.messages), lost \(.verify.lost), duplicated \(.verify.duplicated), reordered \(.verify.reordered), corrupted \(.verify.corrupted)"' \
-	"$(e2e_result stream)"
+figures() { # FILTER
+	jq -r --rawfile failures "$LAB_DIR/failures" --argjson rails "$CASE_RAILS" '
+		.series as $series
+		| [$failures | split("\n")[] | select(. != "") | split(" ") | map(tonumber)] as $list
+		| def stalls($kinds): [$list[] | . as [$from, $to, $kind] | select($kinds | index($kind)) | [$series[$from:$to][].stall_ns_max] | max // 0] | sort;
+		def at($part): .[length * $part | floor] // 0;
+		def ms: . / 100000 | round / 10;
+		def line($name; $s): "\($name): \($s | length) times, stall median \($s | at(0.5) | ms) ms, 9 of 10 below \($s | at(0.9) | ms) ms, longest \($s[-1] // 0 | ms) ms";
+		stalls([0, 1, 2, 3, 4]) as $all
+		# what the stream feels when nothing has failed: the machine is an emulated one
+		| ([$list[][0]] | max // 0) as $last
+		| ([$series[$last + 20:][].stall_ns_max] + [$series[0:($list[0][0])][].stall_ns_max] | sort) as $quiet
+		| '"$1" "$(e2e_result stream)"
+}
+figures '"\($rails) rails", line("no failure, in 100 ms"; $quiet), line("pulled"; stalls([0, 1, 2])), line("silenced"; stalls([3, 4])), line("all"; $all),
+	"messages \(.messages), lost \(.verify.lost), duplicated \(.verify.duplicated), reordered \(.verify.reordered), corrupted \(.verify.corrupted)"'
 echo "the timers of a queue pair (ack-timeout 14, retry-count 6) would have ended after 420 to 483 ms"
+# A processor that has no time to spare is slow without a failure too.
+[ "$(figures '($all | at(0.5)) <= ([20000000, 2 * ($quiet | at(0.5))] | max)')" = true ] ||
+	lab_fail "half of all failures stall the stream for more than 20 ms, and for twice as long as it stalls without"
 e2e_end
