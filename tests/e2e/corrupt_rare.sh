@@ -5,6 +5,9 @@
 # shellcheck source-path=SCRIPTDIR source=corrupt_shared.sh
 . "$(dirname "$0")/corrupt_shared.sh"
 
+errors() { corrupt_errors b 1 'body_errors + .header_errors'; }
+more_errors() { [ "$(errors)" -ge "$1" ]; }
+
 corrupt_hosts 4
 e2e_stream_start
 
@@ -17,9 +20,9 @@ corrupt_names 1 b
 lab_say "$(($(lab_corrupt_count 1 flips) - corrupt_base)) bits in $(lab_corrupt_count 1 frags_hit) fragments damaged, $(corrupt_errors b 1 body_errors) fragments found damaged"
 
 # In whatever comes by: headers and probes as well.
-made=$(lab_corrupt_count 1 flips)
+before=$(errors)
 lab_corrupt 1 frames 1/1000
-lab_wait_for "20 bits more to be damaged" 30 corrupt_made 1 $((made + 20))
+lab_wait_for "more to be damaged and found" 30 more_errors $((before + 5))
 e2e_goes_on "with a rail that damages one segment in a thousand"
 lab_corrupt_end 1
 corrupt_names 1 b

@@ -51,7 +51,7 @@ corrupt_checksum_errors() {
 # corrupt_made RAIL COUNT: so many bits were damaged on that rail
 corrupt_made() { [ "$(lab_corrupt_count "$1" flips)" -ge "$2" ]; }
 
-corrupt_errors() { # HOST RAIL COUNTER
+corrupt_errors() { # HOST RAIL COUNTER: one of that path's, or several (`a + .b`)
 	e2e_get "$1" paths ".[] | select(.rail == \"r$2\") | .$3"
 }
 
