@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mrcd_carrier.h"
+#include "mrcd_timeval.h"
 #include "mrcd_verbs.h"
 
 #define RETRY_NS MRC_S
@@ -27,7 +28,7 @@ static const struct timeval retry_span = {.tv_sec = (time_t)(RETRY_NS / MRC_S)};
 /* Opening a device has failed. */
 static void retry_later(struct mrcd_verbs *verbs, bool is_found)
 {
-	const struct timeval span = {.tv_sec = (time_t)(verbs->retry_ns / MRC_S)};
+	const struct timeval span = mrcd_timeval_of(verbs->retry_ns);
 
 	event_add(&verbs->retry_event, &span);
 	verbs->retry_ns =

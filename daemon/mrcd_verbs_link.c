@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "mrcd_timeval.h"
+
 #define LAST_MISSES_MAX 4U
 #define PAGE            ((size_t)4096)
 #define STUCK_NS_MIN    (10 * MRC_MS)
@@ -22,14 +24,6 @@ static struct mrcd_verbs_link *link_of_job(struct mrcd_job *job)
 {
 	return (struct mrcd_verbs_link *)(void *)((char *)job -
 						  offsetof(struct mrcd_verbs_link, job));
-}
-
-static struct timeval timeval_of(uint64_t ns)
-{
-	return (struct timeval){
-		.tv_sec = (time_t)(ns / MRC_S),
-		.tv_usec = (suseconds_t)(ns % MRC_S / MRC_US),
-	};
 }
 
 bool mrcd_verbs_link_is_attempt(const struct mrcd_verbs_link *link)
@@ -193,7 +187,7 @@ static bool stuck_again(struct mrcd_verbs_link *link, enum mrcd_verbs_link_state
 			void (*again)(struct mrcd_verbs_link *link))
 {
 	uint64_t span_ns = STUCK_NS_MIN << MRC_MIN(link->stuck_count, 8U);
-	const struct timeval span = timeval_of(MRC_MIN(span_ns, STUCK_NS_MAX));
+	const struct timeval span = mrcd_timeval_of(MRC_MIN(span_ns, STUCK_NS_MAX));
 
 	if (link->stuck_count++ == 0)
 		mrcd_verbs_error(link->verbs,
@@ -236,7 +230,7 @@ static void destroyed(struct mrcd_job *job)
  */
 static void destroy_soon(struct mrcd_verbs_link *link)
 {
-	const struct timeval again = timeval_of(MRCD_VERBS_QUARANTINE_NS);
+	const struct timeval again = mrcd_timeval_of(MRCD_VERBS_QUARANTINE_NS);
 	struct mrcd_rail *rail = link->verbs->rail;
 
 	if (!link->id || link->verbs->is_closing || link->device->is_lost ||
@@ -304,8 +298,8 @@ static void join(struct mrcd_verbs_link *link)
 	if (r < 0) {
 		link->state = MRCD_VERBS_LINK_WAITING;
 		if (r == -EBUSY) {
-			const struct timeval timeout =
-				timeval_of(link->verbs->rail->worker->conf->handshake_timeout_ns);
+			const struct timeval timeout = mrcd_timeval_of(
+				link->verbs->rail->worker->conf->handshake_timeout_ns);
 
 			event_add(&link->timer, &timeout);
 			return;
@@ -384,7 +378,7 @@ void mrcd_verbs_link_start(struct mrcd_verbs *verbs, int fd, const struct mrcd_h
 			   const struct sockaddr_storage *address, socklen_t address_len)
 {
 	uint64_t timeout_ns = verbs->rail->worker->conf->handshake_timeout_ns;
-	struct timeval timeout = timeval_of(timeout_ns);
+	struct timeval timeout = mrcd_timeval_of(timeout_ns);
 	struct mrcd_verbs_link *link = verbs->device ? link_new(verbs, fd, hs) : NULL;
 
 	if (!link) {
@@ -445,7 +439,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 static void reset_done(struct mrcd_job *job)
 {
 	struct mrcd_verbs_link *link = link_of_job(job);
-	const struct timeval quarantine = timeval_of(MRCD_VERBS_QUARANTINE_NS);
+	const struct timeval quarantine = mrcd_timeval_of(MRCD_VERBS_QUARANTINE_NS);
 	bool was_failed = link->is_failed, is_fence_asked = link->is_fence_asked;
 	struct mrcd_verbs *verbs = link->verbs;
 	struct mrcd_peer *peer = link->link.peer;
@@ -513,7 +507,7 @@ static void stop_done(struct mrcd_job *job)
 	struct mrcd_verbs_link *link = link_of_job(job);
 
 	struct mrcd_verbs_device *device = link->device;
-	const struct timeval last = timeval_of(MRCD_VERBS_LAST_NS);
+	const struct timeval last = mrcd_timeval_of(MRCD_VERBS_LAST_NS);
 
 	mrcd_worker_now(link->verbs->rail->worker);
 	/* RESET leads there from every state. But until then it receives, and there is no last entry. */

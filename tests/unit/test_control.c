@@ -115,6 +115,7 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 	static const char *const lines[] = {
 		"{\"command\": \"drain\", \"rail\": \"r1\"}",
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
+		"{\"command\": \"drill\", \"rail\": \"r1\", \"what\": \"qp-error\"}",
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(lines); i++) {
@@ -212,6 +213,51 @@ static void control_lets_a_kind_of_rail_describe_its_own(void **state)
 	assert_string_equal(json_string_value(json_object_get(
 				    json_object_get(json_array_get(result, 1), "verbs"), "device")),
 			    "rxe1");
+	json_decref(answer);
+}
+
+static int rail_drill(struct mrcd_rail *rail, const char *what)
+{
+	return strcmp(what, "qp-error") == 0 ? 3 : -EINVAL;
+}
+
+static const char *drill_error(struct stage *stage, const char *line, json_t **answer_out)
+{
+	json_decref(*answer_out);
+	*answer_out = ask(stage, line, true);
+	return json_string_value(json_object_get(*answer_out, "error"));
+}
+
+/* Nobody shall break a daemon at work by a slip of the pen. */
+static void control_breaks_things_on_purpose_where_that_was_asked_for_only(void **state)
+{
+	static const char drill[] =
+		"{\"command\": \"drill\", \"rail\": \"r1\", \"what\": \"qp-error\"}";
+	struct stage *stage = *state;
+	struct mrcd_rail *rail = &stage->worker->rails[1];
+	const struct mrcd_rail_ops *ops = rail->ops;
+	struct mrcd_rail_ops drilled = *ops;
+	json_t *answer = NULL, *result;
+
+	unsetenv("MRCD_DRILL");
+	drilled.drill = rail_drill;
+	rail->ops = &drilled;
+	if (!MRC_DEBUG)
+		assert_non_null(strstr(drill_error(stage, drill, &answer), "are for tests"));
+	setenv("MRCD_DRILL", "on", 1);
+	assert_null(drill_error(stage, drill, &answer));
+	result = json_object_get(answer, "result");
+	assert_int_equal(json_integer_value(json_object_get(result, "broken")), 3);
+	assert_non_null(strstr(drill_error(stage,
+					   "{\"command\": \"drill\", \"rail\": \"r1\", "
+					   "\"what\": \"all\"}",
+					   &answer),
+			       "has no drill \"all\""));
+	assert_non_null(strstr(drill_error(stage, "{\"command\": \"drill\"}", &answer),
+			       "wants a \"rail\"; allowed: r0, r1"));
+	rail->ops = ops; /* of type tcp */
+	assert_non_null(strstr(drill_error(stage, drill, &answer), "has no drill \"qp-error\""));
+	unsetenv("MRCD_DRILL");
 	json_decref(answer);
 }
 
@@ -398,6 +444,7 @@ int main(void)
 		TEST(control_drains_and_gives_back),
 		TEST(control_tells_what_others_rely_on),
 		TEST(control_lets_a_kind_of_rail_describe_its_own),
+		TEST(control_breaks_things_on_purpose_where_that_was_asked_for_only),
 		TEST(control_answers_line_by_line),
 		TEST(control_answers_those_who_have_closed_their_half),
 		TEST(control_ends_a_connection_with_an_endless_line),

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <poll.h>
+#include <errno.h>
 #include <time.h>
 
 #include "mrcd_client.h"
@@ -23,17 +23,17 @@
 #include "mrcd_worker.h"
 #include "verbs_fake.h"
 
-#define RAILS       2
-#define WINDOW      16U
-#define LARGE_BYTES 300000U
-#define SLOT_BYTES  (320U * 1024U) /* of landing memory, for a message above the ring's */
-#define RING_OFFSET ((uint64_t)WINDOW * SLOT_BYTES)
-#define RING_BYTES  (256U * 1024U)
-#define ARENA_BYTES (RING_OFFSET + RING_BYTES)
-#define MESSAGES    4000U
-#define FLOW        3
-#define COOKIE      0xc00c1eULL
-#define PATIENCE_S  60
+#define RAILS        2
+#define WINDOW       16U
+#define LARGE_BYTES  300000U
+#define SLOT_BYTES   (320U * 1024U) /* of landing memory, for a message above the ring's */
+#define RING_OFFSET  ((uint64_t)WINDOW * SLOT_BYTES)
+#define RING_BYTES   (256U * 1024U)
+#define ARENA_BYTES  (RING_OFFSET + RING_BYTES)
+#define MESSAGES_MAX 65536U
+#define FLOW         3
+#define COOKIE       0xc00c1eULL
+#define PATIENCE_S   60
 
 static const uint64_t lens[] = {8, 700, LARGE_BYTES, 5000, 70000};
 static const char *const addresses[2][RAILS] = {{"127.0.1.1", "127.0.2.1"},
@@ -48,6 +48,7 @@ struct stage {
 	uint32_t channels[2];
 	bool is_up;
 	uint64_t sent, delivered, done;
+	bool is_done[MESSAGES_MAX];
 	uint64_t numbers; /* of the next to be delivered: each once, and in order */
 };
 
@@ -160,7 +161,10 @@ void __wrap_mrcd_client_side_perform(struct mrcd_client_side *clients, struct mr
 	case MRC_ACT_DONE:
 		assert_false(is_far);
 		assert_int_equal(act->msg.outcome, 0);
-		assert_int_equal(act->msg.cookie, stage->done);
+		/* Once each; what says so may have come by the other path first. */
+		assert_true(act->msg.cookie < stage->sent);
+		assert_false(stage->is_done[act->msg.cookie]);
+		stage->is_done[act->msg.cookie] = true;
 		stage->done++;
 		break;
 	case MRC_ACT_CH_DOWN:
@@ -258,7 +262,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void send_next(void)
+/* False: its channel has no room now, since an older message is not answered yet. */
+static bool send_next(void)
 {
 	struct mrc_event_in ev = {
 		.kind = MRC_EV_SEND,
@@ -269,16 +274,23 @@ static void send_next(void)
 			.len = len_of(stage->sent)},
 	};
 
-	assert_int_equal(mrcd_peer_handle(peer_of(0), &ev), 0);
+	int r;
+
+	assert_true(stage->sent < MESSAGES_MAX);
+	r = mrcd_peer_handle(peer_of(0), &ev);
+	if (r == -ENOSPC)
+		return false;
+	assert_int_equal(r, 0);
 	stage->sent++;
+	return true;
 }
 
 /* One turn of both loops; a's client keeps half of its window full, up to `messages`. */
 static void turn(uint64_t messages)
 {
 	mrcd_worker_now(stage->hosts[0]);
-	while (stage->sent < messages && stage->sent - stage->done < WINDOW / 2)
-		send_next();
+	while (stage->sent < messages && stage->sent - stage->done < WINDOW / 2 && send_next())
+		;
 	mrcd_peer_pump(peer_of(0));
 	for (int h = 0; h < 2; h++)
 		event_base_loop(stage->hosts[h]->base, EVLOOP_NONBLOCK);
@@ -397,9 +409,11 @@ static uint32_t number_of(int host, uint32_t rail)
 
 static void messages_go_by_both_rails_straight_to_where_they_belong(void **state)
 {
+	const uint64_t messages = 1000;
+
 	begin();
-	run_until(MESSAGES / 4, stage->done == MESSAGES / 4);
-	assert_int_equal(stage->delivered, MESSAGES / 4);
+	run_until(messages, stage->done == messages);
+	assert_int_equal(stage->delivered, messages);
 	for (uint8_t p = 0; p < RAILS; p++) {
 		assert_true(verbs_of(0, p)->counters.writes > 0);
 		assert_int_equal(info_of(0, p).frames_resent, 0);
