@@ -141,6 +141,7 @@ static void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mr
 
 	path->rail = rail;
 	path->state_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 8);
+	path->damage_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 2);
 	path->connect_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 1);
 }
 
@@ -691,6 +692,11 @@ struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer)
 	return peer->conn;
 }
 
+struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	return path_index < peer->path_count ? peer->paths[path_index].link : NULL;
+}
+
 const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index,
 				   uint16_t *port_out)
 {
@@ -783,6 +789,20 @@ void mrcd_peer_on_connect_failed(struct mrcd_peer *peer, uint8_t path_index, con
 	mrcd_peer_pump(peer);
 }
 
+static void mrcd_peer_log_damage(const struct mrcd_peer *peer, struct mrcd_peer_path *path,
+				 const struct mrc_wire_hdr *hdr)
+{
+	uint64_t suppressed;
+
+	if (hdr->type != MRC_WIRE_FRAG ||
+	    !mrcd_log_allowed(&path->damage_limit, peer->worker->now_ns, &suppressed))
+		return;
+	mrcd_warn("rail %s to %s: %llu fragments came damaged since the last such line, the last "
+		  "of them of channel %u, message %llu, offset %llu",
+		  path->rail->conf->name, peer->name, (unsigned long long)suppressed + 1,
+		  hdr->channel, (unsigned long long)hdr->msg, (unsigned long long)hdr->offset);
+}
+
 int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, const uint8_t *body,
 		       bool is_body_good, bool is_placed, uint64_t hold)
 {
@@ -812,6 +832,8 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 	}
 	peer->hold_count += ev.arrived.hold != 0;
 	path->heard_ns = peer->worker->now_ns;
+	if (!is_body_good)
+		mrcd_peer_log_damage(peer, path, hdr);
 	if (peer->is_pumping)
 		peer->is_pump_wanted = true;
 	if (mrcd_peer_handle(peer, &ev) != -EPROTO)

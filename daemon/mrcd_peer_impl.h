@@ -22,6 +22,7 @@ struct mrcd_peer_path {
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
+	struct mrcd_log_limit damage_limit;
 };
 
 /* One peer host, or an end of the loop. Owned by struct mrcd_worker. */

@@ -124,9 +124,10 @@ struct mrcd_tcp_link {
 	/* Receiving. */
 	bool is_in_body;    /* of `hdr`; a FRAG's or a PROBE's */
 	bool is_all_placed; /* so far none of it went to scratch */
+	bool is_contested;  /* another link has brought some of the same bytes meanwhile */
 	struct mrc_wire_hdr hdr;
 	uint32_t body_done;
-	uint32_t body_crc; /* a PROBE's, so far */
+	uint32_t body_crc; /* of what came so far */
 	uint32_t carry_len;
 	uint8_t carry[MRCD_TCP_CARRY_BYTES];
 };

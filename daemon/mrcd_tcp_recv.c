@@ -58,10 +58,37 @@ static uint8_t *payload_place(struct mrcd_tcp_link *link, uint32_t *len_out)
 	return memory;
 }
 
-/* All of a fragment has come: judge it where it lies. */
+/* A copy that overtakes the first one: what lies in memory may be of either, byte by byte. */
+static void contest(struct mrcd_tcp_link *link)
+{
+	const struct mrc_wire_hdr *hdr = &link->hdr;
+
+	link->is_contested = false;
+	for (uint8_t i = 0; i < MRC_PATHS_MAX; i++) {
+		struct mrcd_link *other = mrcd_peer_path_link(link->link.peer, i);
+		struct mrcd_tcp_link *rival;
+
+		if (!other || other == &link->link || other->ops != link->link.ops)
+			continue;
+		rival = mrcd_tcp_link_of(other);
+		if (!rival->is_in_body || rival->hdr.type != MRC_WIRE_FRAG ||
+		    rival->hdr.channel != hdr->channel || rival->hdr.msg != hdr->msg ||
+		    rival->hdr.offset >= hdr->offset + hdr->body_len ||
+		    hdr->offset >= rival->hdr.offset + rival->hdr.body_len)
+			continue;
+		rival->is_contested = true;
+		link->is_contested = true;
+	}
+}
+
+/*
+ * All of a fragment has come. The path answers for what it brought, and not for
+ * what a rival wrote over it: those bytes are asked for again, and nobody is blamed.
+ */
 static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *failure)
 {
 	const struct mrc_wire_hdr *hdr = &link->hdr;
+	bool is_checked = !(hdr->flags & MRC_WIRE_F_UNCHECKED);
 	bool is_placed = link->is_all_placed, is_good = true;
 	struct mrc_place place;
 
@@ -76,8 +103,10 @@ static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *
 		/* DESIGN 7.12: the checksum of a copy no longer needed is not looked at. */
 		if (!memory)
 			is_placed = false;
-		else if (!(hdr->flags & MRC_WIRE_F_UNCHECKED))
-			is_good = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
+		else if (is_checked)
+			is_good = link->body_crc == hdr->body_crc;
+		if (is_placed && is_good && is_checked && link->is_contested)
+			is_placed = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
 	}
 	return frame_up(link, hdr, NULL, is_good, is_placed, failure);
 }
@@ -102,14 +131,20 @@ static bool body_advance(struct mrcd_tcp_link *link, uint32_t len, struct mrcd_t
 					       : probe_finish(link, failure);
 }
 
+/* As they come, so that the path is judged by what it brought, while they are in the cache. */
+static void body_sum(struct mrcd_tcp_link *link, const uint8_t *data, uint32_t len)
+{
+	if (!(link->hdr.flags & MRC_WIRE_F_UNCHECKED))
+		link->body_crc = mrcd_crc32c(link->body_crc, data, len);
+}
+
 /* The body's bytes among those staged. */
 static bool body_take(struct mrcd_tcp_link *link, const uint8_t *data, uint32_t len,
 		      struct mrcd_tcp_failure *failure)
 {
-	if (link->hdr.type != MRC_WIRE_FRAG) {
-		link->body_crc = mrcd_crc32c(link->body_crc, data, len);
+	body_sum(link, data, len);
+	if (link->hdr.type != MRC_WIRE_FRAG)
 		return body_advance(link, len, failure);
-	}
 	while (len > 0) {
 		uint32_t part;
 		uint8_t *memory = payload_place(link, &part);
@@ -179,6 +214,8 @@ static bool staged_parse(struct mrcd_tcp_link *link, const uint8_t *data, uint32
 			link->is_all_placed = true;
 			link->body_done = 0;
 			link->body_crc = 0;
+			if (hdr.type == MRC_WIRE_FRAG)
+				contest(link);
 			at += MRC_WIRE_HDR_BYTES;
 			if (!hdr.body_len && !payload_finish(link, failure))
 				return false;
@@ -249,6 +286,8 @@ static bool read_once(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_
 
 		if (is_scratch)
 			link->is_all_placed = false;
+		else
+			body_sum(link, iov[0].iov_base, part);
 		if (!body_advance(link, part, failure))
 			return false;
 		n -= part;

@@ -134,7 +134,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 		if (path->do_probe) {
 			/* The last one before GOOD is as long as a frame gets: an MTU black hole passes small ones. */
 			bool is_long = path->state == MRC_PATH_PROBING &&
-				       (path->is_convicted ||
+				       (path->prove_left ||
 					path->probes_good + 1 >= conn->limits.probe_count);
 
 			path->do_probe = false;

@@ -264,7 +264,7 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 /* Least delay among those in service with room for control; NULL: none. */
 struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room);
 /* A fragment came damaged by `path`, which proves nothing yet: have the peer prove it. */
-void mrc_conn_path_mistrust(struct mrc_path *path);
+void mrc_conn_path_mistrust(const struct mrc_conn *conn, struct mrc_path *path);
 void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);

@@ -342,6 +342,15 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	return 0;
 }
 
+static bool has_good_sibling(const struct mrc_conn *conn, const struct mrc_path *path)
+{
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		if (&conn->paths[i] != path && conn->paths[i].state == MRC_PATH_GOOD)
+			return true;
+	}
+	return false;
+}
+
 void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_path_reason reason,
 			 bool is_closing)
 {
@@ -349,6 +358,9 @@ void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_
 
 	if (!path->is_connected)
 		return;
+	/* The last one, and the peer was there a moment ago: it is not waited for long. */
+	if (path->state == MRC_PATH_GOOD && !has_good_sibling(conn, path))
+		path->backoff_ns = conn->limits.backoff_min_ns;
 	if (was_serving)
 		path->moved_count = 0;
 	/* A rail that writes directly is stopped before anything is sent again (DESIGN 7.3). */
@@ -481,7 +493,7 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
 	path->do_path_open = true;
 	path->do_probe = true;
-	path->prove_left = path->is_convicted ? PROVE_TO_RETURN : 0;
+	path->prove_left = path->is_convicted && has_good_sibling(conn, path) ? PROVE_TO_RETURN : 0;
 	return 0;
 }
 
@@ -651,6 +663,8 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 	 */
 	mrc_conn_path_acked(conn, path, path->probe_count);
 	mrc_path_rate_age(path, conn->now_ns);
+	if (!has_good_sibling(conn, path))
+		path->prove_left = 0;
 	if (path->prove_left)
 		path->do_probe = true;
 	if (path->state != MRC_PATH_PROBING)
@@ -669,11 +683,11 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
  * Something that a client can write came damaged by `path`: it may be the path
  * or the client. What the peer sends from its daemon's memory tells (DESIGN 7.12).
  */
-void mrc_conn_path_mistrust(struct mrc_path *path)
+void mrc_conn_path_mistrust(const struct mrc_conn *conn, struct mrc_path *path)
 {
 	path->body_errors++;
-	if (path->state != MRC_PATH_GOOD || path->prove_left)
-		return;
+	if (path->state != MRC_PATH_GOOD || path->prove_left || !has_good_sibling(conn, path))
+		return; /* the last one is not taken out for what is asked for again anyway */
 	path->prove_left = PROVE_ON_DAMAGE;
 	path->do_probe = true;
 }

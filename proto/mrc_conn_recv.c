@@ -233,7 +233,7 @@ static int frag_lost(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_m
 	}
 	if (is_blame) {
 		blame = (uint8_t)(path->path_id + 1);
-		mrc_conn_path_mistrust(path);
+		mrc_conn_path_mistrust(conn, path);
 	}
 	if (writer) {
 		if (lost_extend(conn, ch, hdr, blame, writer))

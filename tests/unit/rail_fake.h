@@ -51,7 +51,8 @@ struct mrcd_peer {
 	bool is_up_refused;
 	bool is_protocol_error; /* the next frame is one */
 	/* What happened. */
-	struct mrcd_link *link; /* NULL: none, or ended */
+	struct mrcd_link *link;   /* NULL: none, or ended */
+	struct mrcd_link *second; /* of another path; the test's */
 	struct mrc_auth auth;
 	uint16_t path_id;
 	uint64_t peer_boot_id;
@@ -172,6 +173,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 {
 	*port_out = peer->port;
 	return peer->address;
+}
+
+struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	return path_index == 0 ? peer->link : path_index == 1 ? peer->second : NULL;
 }
 
 const char *mrcd_peer_name(const struct mrcd_peer *peer)

@@ -126,6 +126,43 @@ static void a_damaged_proof_convicts(void **state)
 	lab_host_fini(&f.h);
 }
 
+/* All it carries is checked anyway; with it nothing would be left. */
+static void the_last_path_is_not_asked_and_comes_back_as_others_do(void **state)
+{
+	struct fixture f;
+	struct lab_host *h = &f.h;
+	uint32_t from;
+
+	fixture_init(&f);
+	lab_path(h, MRC_EV_PATH_DOWN, 1, MRC_REASON_ERROR);
+	lab_pump(h);
+	from = h->log_count;
+	piece_comes_damaged(&f);
+	assert_int_equal(proofs_asked(h, from), 0);
+	assert_int_equal(lab_path_info(h, 0).body_errors, 1);
+	lab_path(h, MRC_EV_PATH_DOWN, 0, MRC_REASON_CORRUPT); /* a header */
+	from = h->log_count;
+	assert_int_equal(lab_path_up(h, 0, LAB_EPOCH, h->conn->paths[0].epoch + 1, LAB_BOOT_B,
+				     false),
+			 0);
+	assert_int_equal(proofs_asked(h, from), 0);
+	assert_int_equal(h->conn->paths[0].state, MRC_PATH_GOOD);
+	lab_host_fini(h);
+}
+
+static void the_last_path_to_go_is_tried_again_soon(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 2, false);
+	h.conn->paths[0].backoff_ns = h.conn->paths[1].backoff_ns = h.conn->limits.backoff_max_ns;
+	lab_path(&h, MRC_EV_PATH_DOWN, 0, MRC_REASON_CORRUPT);
+	assert_true(h.conn->paths[0].connect_ns - h.now_ns > h.conn->limits.backoff_min_ns);
+	lab_path(&h, MRC_EV_PATH_DOWN, 1, MRC_REASON_CORRUPT);
+	assert_true(h.conn->paths[1].connect_ns - h.now_ns <= h.conn->limits.backoff_min_ns);
+	lab_host_fini(&h);
+}
+
 /* ---- answering ---- */
 
 static void a_proof_goes_before_the_answer_and_is_as_long_as_a_frame_gets(void **state)
@@ -349,6 +386,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(damage_asks_for_some_proofs_and_costs_no_path),
 		cmocka_unit_test(a_damaged_proof_convicts),
+		cmocka_unit_test(the_last_path_is_not_asked_and_comes_back_as_others_do),
+		cmocka_unit_test(the_last_path_to_go_is_tried_again_soon),
 		cmocka_unit_test(a_proof_goes_before_the_answer_and_is_as_long_as_a_frame_gets),
 		cmocka_unit_test(a_proof_is_not_answered_and_moves_no_ports),
 		cmocka_unit_test(a_convict_proves_itself_both_ways_before_it_carries_data),

@@ -324,6 +324,60 @@ static void damaged_payload_is_reported_and_the_path_lives(void **state)
 	close(fd);
 }
 
+/* Two links bring the same bytes at once: each answers for its own, and memory for what it is. */
+static void who_brought_damage_is_told_from_whom_it_was_written_over(void **state)
+{
+	const struct {
+		const char *name;
+		uint64_t rival_msg, rival_offset;
+		bool is_rival_writing; /* what came first is written over before the rest comes */
+		bool is_own_damage;
+		bool want_good, want_placed;
+	} rows[] = {
+		{"both bring the same", 1, 0, false, false, true, true},
+		{"the rival's is damaged", 1, 0, true, false, true, false},
+		{"its own is damaged", 1, 0, false, true, false, true},
+		{"both are", 1, 0, true, true, false, true},
+		{"the rival brings what is next to it", 1, 500, false, false, true, true},
+		{"and of another message", 2, 0, false, false, true, true},
+	};
+	static uint8_t bytes[1024];
+	struct fake *f = *state;
+	int fd = hijack(f);
+	struct mrcd_tcp_link rival = {.link = *f->b->link};
+
+	f->b->second = &rival.link;
+	fake_pattern(f->send, 500, 9);
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct mrc_act_post p = fake_frag(f->a->link, 1, 0, 500);
+		uint32_t len = frame_make(&p, f->send, bytes), half = len - 200;
+		const struct fake_frame *frame = &f->b->frames[i % FAKE_FRAMES_MAX];
+		const struct mrcd_tcp_link *link = mrcd_tcp_link_of(f->b->link);
+		bool is_rival = rows[i].rival_msg == 1 && rows[i].rival_offset == 0;
+
+		rival.is_in_body = true;
+		rival.is_contested = false;
+		rival.hdr = p.hdr;
+		rival.hdr.body_len = 500;
+		rival.hdr.msg = rows[i].rival_msg;
+		rival.hdr.offset = rows[i].rival_offset;
+		bytes[MRC_WIRE_HDR_BYTES + 7] ^= rows[i].is_own_damage;
+		assert_int_equal(write(fd, bytes, half), half);
+		fake_until(f, link->is_in_body && link->body_done == half - MRC_WIRE_HDR_BYTES);
+		assert_int_equal(rival.is_contested, is_rival);
+		assert_int_equal(link->is_contested, is_rival);
+		f->landing[p.hdr.addr + 3] ^= rows[i].is_rival_writing;
+		assert_int_equal(write(fd, bytes + half, len - half), len - half);
+		fake_until(f, f->b->frame_count == i + 1);
+		if (frame->is_body_good != rows[i].want_good ||
+		    frame->is_placed != rows[i].want_placed)
+			fail_msg("%s: good %d, placed %d", rows[i].name, frame->is_body_good,
+				 frame->is_placed);
+	}
+	f->b->second = NULL;
+	close(fd);
+}
+
 struct rule {
 	const char *name;
 	void (*make)(struct mrc_act_post *p);
@@ -472,6 +526,7 @@ int main(void)
 		claim(what_was_given_up_before_its_end_is_not_judged),
 		claim(frames_cut_anywhere_are_put_together),
 		claim(damaged_payload_is_reported_and_the_path_lives),
+		claim(who_brought_damage_is_told_from_whom_it_was_written_over),
 		claim(who_breaks_the_rules_loses_the_link),
 		claim(a_frame_the_engine_condemns_ends_the_link),
 	};
