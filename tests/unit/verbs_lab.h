@@ -192,6 +192,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 	return peer->paths[path_index].address;
 }
 
+struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	return path_index < LAB_PATHS ? peer->paths[path_index].link : NULL;
+}
+
 const char *mrcd_peer_name(const struct mrcd_peer *peer)
 {
 	return peer->hello.to_host;
