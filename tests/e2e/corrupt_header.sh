@@ -26,6 +26,7 @@ for host in b a; do
 		# what follows a damaged header is not looked at
 		[ "$found" -le "$(lab_corrupt_count 1 flips "$host")" ] ||
 			lab_fail "$found headers and bodies are called damaged at $host, more than were"
+		e2e_paths "$host" 2
 	done
 	grep -q 'warning: rail r1 to .*: corrupt, ' "$LAB_DIR/log/mrcd-$host.err" || lab_fail "the log of $host does not name the rail"
 	[ "$host" = a ] || corrupt_names 1 b

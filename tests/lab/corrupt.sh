@@ -77,20 +77,20 @@ lab_corrupt_end() {
 }
 
 lab_corrupt_order() { # RAIL HOST BITS ONE_IN FLIPS_UNTIL, as struct corrupt_order
-	local value
-	value=$(lab_corrupt_bytes 4 "$3")$(lab_corrupt_bytes 4 "$4")$(lab_corrupt_bytes 8 "$5")
-	# shellcheck disable=SC2086 # a word for each byte
-	bpftool map update id "$(lab_corrupt_map corrupt_order "$1" "$2")" key 0 0 0 0 value $value ||
+	local i value=()
+	# each with its least significant byte first
+	for ((i = 0; i < 4; i++)); do value+=($(($3 >> 8 * i & 0xff))); done
+	for ((i = 0; i < 4; i++)); do value+=($(($4 >> 8 * i & 0xff))); done
+	for ((i = 0; i < 8; i++)); do value+=($(($5 >> 8 * i & 0xff))); done
+	bpftool map update id "$(lab_corrupt_map corrupt_order "$1" "$2")" key 0 0 0 0 value "${value[@]}" ||
 		lab_fail "the program that does the damage takes no order"
 }
 
-lab_corrupt_bytes() { # COUNT NUMBER: the least significant first
-	local i
-	for ((i = 0; i < $1; i++)); do printf '%d ' $(($2 >> (8 * i) & 0xff)); done
-}
-
 lab_corrupt_map() { # NAME RAIL HOST -> its id
-	awk -v name="$1" '$1 == name { print $2 }' "$LAB_DIR/corrupt-$3-$2"
+	local name id
+	while read -r name id; do
+		if [ "$name" = "$1" ]; then printf '%s' "$id"; fi
+	done <"$LAB_DIR/corrupt-$3-$2"
 }
 
 # lab_corrupt_count RAIL WHAT [HOST]: what was done so far
