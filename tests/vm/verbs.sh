@@ -25,8 +25,7 @@ cases_of() { # SET
 	all) printf '%s\n' "${e2e[@]}" "${verbs[@]}" ;;
 	tcp) printf '%s\n' "${e2e[@]}" loss_and_delay failures_200 ;;
 	smoke) printf '%s\n' bw_stream sizes carrier_loss silence kill_receiver_daemon kill_sender_client devices_shown ;;
-	sanitized) printf '%s\n' bw_stream sizes carrier_loss silence kill_receiver_daemon kill_sender_client \
-		clients_come_and_go ghosts ;;
+	sanitized) printf '%s\n' cables silence_one_way kill_receiver_daemon kill_sender_client qp_error ghosts ;;
 	*) return 1 ;;
 	esac
 }
