@@ -588,6 +588,25 @@ static void a_turn_is_bounded(void **state)
 	}
 }
 
+/* Payload is looked at whole, so its bytes are what a turn takes time for. */
+static void a_turn_looks_at_a_bounded_number_of_bytes(void **state)
+{
+	struct mrcd_verbs_device *device = lab_verbs(1)->device;
+	struct mrc_wire_hdr hdr = lab_frag(b, 1, 0, MRC_FRAG_BYTES_MAX).hdr;
+	uint8_t frame[MRC_WIRE_HDR_BYTES];
+
+	lab_settle();
+	hdr.flags |= MRC_WIRE_F_DIRECT;
+	hdr.body_crc = mrcd_crc32c(0, lab->landing, hdr.body_len);
+	encode(frame, &hdr);
+	for (uint32_t i = 0; i < 120; i++)
+		verbs_fake_receive(device->srq, device->recv_cq, mrcd_verbs_link_of(b)->number,
+				   frame, sizeof(frame), IBV_WC_SUCCESS);
+	mrcd_verbs_on_poll(-1, 0, lab_verbs(1));
+	assert_in_range(at_b()->frame_count, 1, 2U * MRCD_VERBS_BATCH);
+	lab_until(at_b()->frame_count == 120);
+}
+
 static void a_receive_queue_that_does_not_answer_is_a_lost_device(void **state)
 {
 	verbs_fake_fail(VERBS_FAKE_POLL, 0, -1, EIO);
@@ -627,6 +646,7 @@ int main(int argc, char **argv)
 		TEST(what_completes_just_before_arming_is_seen),
 		TEST(a_rail_that_always_finds_something_lets_the_loop_turn),
 		TEST(a_turn_is_bounded),
+		TEST(a_turn_looks_at_a_bounded_number_of_bytes),
 		TEST(a_receive_queue_that_does_not_answer_is_a_lost_device),
 	};
 
