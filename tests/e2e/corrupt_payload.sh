@@ -18,6 +18,7 @@ for rails in 2 4; do
 	lab_corrupt_end 1
 	lab_wait_for "all damaged fragments to be found" 10 corrupt_all_found 1
 	corrupt_names 1 b
+	corrupt_logged 1
 	e2e_is b paths 'all(.[]; .header_errors == 0)' || lab_fail "whole headers are taken for damaged"
 	lab_say "$rails rails: $(($(lab_corrupt_count 1 flips) - corrupt_base)) bits in $(lab_corrupt_count 1 frags_hit)" \
 		"fragments damaged, $(corrupt_errors b 1 body_errors) fragments found damaged"

@@ -17,6 +17,7 @@ lab_wait_for "20 bits to be damaged" 30 corrupt_made 1 $((corrupt_base + 20))
 lab_corrupt_end 1
 lab_wait_for "all damaged fragments to be found" 10 corrupt_all_found 1
 corrupt_names 1 b
+corrupt_logged 1
 lab_say "$(($(lab_corrupt_count 1 flips) - corrupt_base)) bits in $(lab_corrupt_count 1 frags_hit) fragments damaged, $(corrupt_errors b 1 body_errors) fragments found damaged"
 
 # In whatever comes by: headers and probes as well.

@@ -73,3 +73,10 @@ corrupt_names() {
 	e2e_is "$other" paths '[.[] | .body_errors + .header_errors] | add == 0' ||
 		lab_fail "$other, to whom nothing came damaged, has errors: $(e2e_get "$other" paths '[.[] | {rail, body_errors, header_errors}] | tojson')"
 }
+
+# corrupt_logged RAIL: the log of b names that rail and its peer for damaged payload, and no other
+corrupt_logged() {
+	local said
+	said=$(grep -oE 'warning: rail r[0-9]+ to a: [0-9]+ fragments came damaged' "$LAB_DIR/log/mrcd-b.err" | awk '{ print $3 }' | sort -u)
+	[ "$said" = "r$1" ] || lab_fail "damage on rail r$1, and the log of b names ${said:-none}"
+}
