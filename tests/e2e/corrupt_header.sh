@@ -32,10 +32,18 @@ for host in b a; do
 	[ "$host" = a ] || corrupt_names 1 b
 done
 for host in b a; do
-	e2e_is "$host" paths '[.[] | select(.body_errors + .header_errors > 0) | .rail] == ["r1"]' ||
-		lab_fail "rail 1 is not the one with errors at $host"
+	[ -z "$(corrupt_blamed "$host" 1)" ] || lab_fail "rail 1 is not the one with errors at $host: $(corrupt_told "$host")"
 	e2e_paths "$host" 2
 done
+
+# Payload is a client's: b asks for padding, which no client has touched, and that convicts the path.
+before=$(corrupt_errors b 1 header_errors)
+lab_corrupt 1 payload,probe 1/1
+lab_wait_for "the path to leave b for damaged padding" 15 left b "$before"
+e2e_paths b 1
+e2e_goes_on "with a rail that damages payload and padding"
+lab_corrupt_end 1
+e2e_paths b 2
 
 # It goes on: the path tries again and again, is never in service, and the stream does not care.
 lab_corrupt 1 header 1/1
