@@ -512,8 +512,11 @@ static bool is_troubled(struct sim_world *w, uint32_t pair, uint32_t rail)
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t host = w->pairs[pair].hosts[side];
 
+		const struct port *port = sim_port(w, host, rail);
+
 		if (w->hosts[host].trouble_until_ns > w->now_ns ||
-		    sim_port(w, host, rail)->trouble_until_ns > w->now_ns)
+		    port->trouble_until_ns > w->now_ns || port->corrupt_body_permille ||
+		    port->corrupt_hdr_permille || port->corrupt_ctl_permille)
 			return true;
 	}
 	return false;

@@ -673,7 +673,7 @@ static void a_message_wanted_without_end_is_given_up(void **state)
 								.channel = f.wire,
 								.msg = 2,
 								.msg_len = 10,
-								.arg = 1},
+								.arg = 1 + i % 2},
 					  NULL),
 				 0);
 		lab_pump(&f.h);
