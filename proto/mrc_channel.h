@@ -34,13 +34,13 @@ struct mrc_msg_out {
 	uint32_t frames_out;  /* posted, and the rail may still read them */
 	uint32_t frag_count;  /* first copies sent */
 	uint32_t want_count;  /* times it came damaged by another path than the time before */
-	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
 	uint32_t next_ready;  /* slot, in the channel's ready list */
 	uint32_t code;
 	int outcome;
 	int outcome_void;     /* what to say if the receiver lets it be void */
 	uint8_t level;        /* enum mrc_lvl: highest known */
 	uint8_t level_wanted; /* what the client waits for */
+	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
 	bool is_eager;
 	bool is_admitted; /* RTS to be sent, or ring space assigned */
 	bool is_granted;
