@@ -15,7 +15,7 @@
 #define RANGES_PLENTY 1024
 #define STILL_NS      (20 * MRC_MS) /* what a paused host had answered has arrived by then */
 #define HOLDS_PLENTY  64
-#define SHARE_LEAST   8 /* a healed path carries at least this fraction of its fair share */
+#define SHARE_LEAST   16 /* a healed path carries at least this fraction of its fair share */
 
 static const char *host_name(const struct sim_world *w, uint32_t pair, uint32_t side)
 {
