@@ -125,7 +125,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 		}
 		if (path->do_probe_ack) {
 			path->do_probe_ack = false;
-			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PLAIN, 0);
+			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PROBE_ACK, 0);
 			act->post.hdr.msg = path->probe_ack_id;
 			act->post.hdr.arg = path->probe_ack_arg;
 			counts_body(conn, &act->post);

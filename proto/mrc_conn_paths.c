@@ -170,6 +170,10 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 	case MRC_REC_PLAIN:
 	case MRC_REC_PROBE:
 		return;
+	case MRC_REC_PROBE_ACK:
+		/* The path lives on, if the suspicion is false, and the peer waits for its answer. */
+		path->do_probe_ack = !path->do_fence;
+		return;
 	case MRC_REC_ACK:
 		conn->ack_now = true;
 		conn->ack_has_news = true;

@@ -19,8 +19,9 @@
 
 /* What a frame in flight was, so that it can be made anew. */
 enum mrc_record_kind {
-	MRC_REC_PLAIN, /* nothing depends on it: NOP, PROBE_ACK */
+	MRC_REC_PLAIN, /* nothing depends on it: NOP */
 	MRC_REC_PROBE,
+	MRC_REC_PROBE_ACK,
 	MRC_REC_ACK,
 	MRC_REC_CTL,   /* msg: control number */
 	MRC_REC_FRAG,  /* channel, msg, offset, len */

@@ -349,6 +349,37 @@ static void a_false_suspicion_doubles_the_floor_and_costs_no_reconnect(void **st
 	lab_pair_fini(&p);
 }
 
+/* A stream's queue is stripped: the answer in it has become a NOP, and the path may be acquitted. */
+static void an_answer_that_was_stripped_is_given_again(void **state)
+{
+	for (int is_closed = 0; is_closed < 2; is_closed++) {
+		struct lab_host h;
+		struct mrc_path *path;
+		uint32_t from;
+
+		lab_solo_up(&h, 2, false);
+		path = &h.conn->paths[0];
+		assert_int_equal(lab_feed(&h, 0,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE, .msg = 9},
+					  NULL),
+				 0);
+		lab_pump(&h);
+		mrc_conn_path_leave(h.conn, path, MRC_REASON_SILENT, is_closed);
+		from = h.log_count;
+		lab_pump(&h);
+		assert_null(lab_posted(&h, MRC_WIRE_PROBE_ACK, from, 0));
+		if (!is_closed) {
+			lab_ack_all(&h); /* by the other path: it was false */
+			assert_int_equal(path->state, MRC_PATH_PROBING);
+			lab_pump(&h);
+			assert_non_null(lab_posted(&h, MRC_WIRE_PROBE_ACK, from, 0));
+			assert_int_equal(lab_posted(&h, MRC_WIRE_PROBE_ACK, from, 0)->hdr.msg, 9);
+		}
+		assert_false(path->do_probe_ack);
+		lab_host_fini(&h);
+	}
+}
+
 static void a_suspected_path_that_stays_silent_is_given_up(void **state)
 {
 	struct lab_pair p;
@@ -836,6 +867,7 @@ int main(void)
 		cmocka_unit_test(a_silent_path_among_siblings_is_suspected_in_milliseconds),
 		cmocka_unit_test(suspicion_asks_for_the_carrier_and_strips_the_rail),
 		cmocka_unit_test(a_false_suspicion_doubles_the_floor_and_costs_no_reconnect),
+		cmocka_unit_test(an_answer_that_was_stripped_is_given_again),
 		cmocka_unit_test(a_suspected_path_that_stays_silent_is_given_up),
 		cmocka_unit_test(a_fence_is_answered_when_it_is_done_and_with_the_count),
 		cmocka_unit_test(the_peers_port_status_takes_a_path_out),
