@@ -637,10 +637,7 @@ void sim_check_share(struct sim_world *w)
 				weights += w->o.unequal ? 1.0 / (r + 1) : 1.0;
 			}
 			for (uint32_t r = 0; r < w->o.rails; r++) {
-				/* By its rate; or equal parts, when all are held by delay and entries. */
-				double weight =
-					MRC_MIN((w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights,
-						1.0 / (double)w->o.rails);
+				double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
 
 				if ((double)bytes[r] * SHARE_LEAST < (double)total * weight)
 					sim_fail(w, "share",
