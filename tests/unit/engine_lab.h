@@ -799,7 +799,12 @@ static inline void lab_ack_all(struct lab_host *h)
 	}
 	hdr.body_len = (uint32_t)(c.at - body);
 	for (uint8_t i = 0; i < h->conn->path_count; i++) {
-		if (h->conn->paths[i].is_connected) {
+		const struct mrc_path *path = &h->conn->paths[i];
+
+		if (path->is_connected) {
+			/* It wants to hear of its own before its share is used up. */
+			hdr.arg = path->share_given &&
+				  path->taken - path->taken_told >= path->share_given / 2;
 			assert_int_equal(lab_feed(h, i, hdr, body), 0);
 			return;
 		}

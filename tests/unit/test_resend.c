@@ -399,6 +399,12 @@ static bool is_up(const struct solo *s, uint8_t path)
 	return s->h.conn->paths[path].is_connected && !s->h.conn->paths[path].do_fence;
 }
 
+/* It feeds without waiting for acknowledgements; that a peer keeps to its share is test_share's. */
+static void solo_share_renew(struct solo *s, uint8_t path)
+{
+	s->h.conn->paths[path].taken_told = s->h.conn->paths[path].taken;
+}
+
 /* The peer takes in `count` frames more, and says so on the same path. */
 static void solo_ack(struct solo *s, uint8_t path, uint64_t count)
 {
@@ -406,6 +412,7 @@ static void solo_ack(struct solo *s, uint8_t path, uint64_t count)
 	struct mrc_cursor c = {.at = body, .end = body + sizeof(body), .ok = true};
 	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACK};
 
+	solo_share_renew(s, path);
 	count = MRC_MIN(count, s->posted[path] - s->acked[path]);
 	for (; count; count--, s->acked[path]++) {
 		const struct on_way *way = &s->way[path][s->acked[path] % OUT_MAX];
@@ -489,6 +496,7 @@ static void solo_word(struct solo *s, uint8_t path)
 	struct mrc_wire_hdr hdr = {.msg = number};
 	uint64_t cells, start, count;
 
+	solo_share_renew(s, path);
 	if (!msg || !need->is_live || !msg->is_admitted)
 		return;
 	if (!msg->is_eager && !msg->is_granted) {

@@ -178,6 +178,29 @@ static void two_full_ends_free_each_other(void **state)
 	}
 }
 
+/* It can have heard of no more than we told; what it sends beyond its share finds no entry at a queue pair. */
+static void more_than_a_share_is_refused_until_an_ack_gives_it_anew(void **state)
+{
+	const struct mrc_wire_hdr probe = {.type = MRC_WIRE_PROBE, .msg = 1};
+	const uint32_t shares[] = {MRC_SHARE_MIN, 32, 0};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(shares); i++) {
+		const struct mrc_path *path;
+		struct lab_host h;
+
+		shared_up(&h, shares[i]);
+		path = &h.conn->paths[0];
+		for (uint32_t n = 0; n < 1000 && path->taken - path->taken_told < shares[i]; n++)
+			assert_int_equal(lab_feed(&h, 0, probe, NULL), 0);
+		assert_int_equal(lab_feed(&h, 0, probe, NULL), shares[i] ? -EPROTO : 0);
+		h.now_ns += MRC_MS;
+		lab_timer(&h);
+		lab_pump(&h);
+		assert_int_equal(lab_feed(&h, 0, probe, NULL), 0);
+		lab_host_fini(&h);
+	}
+}
+
 /* ---- what an entry takes ---- */
 
 enum { MSG_BYTES = 30000, NOT_SAID = 1 };
@@ -205,6 +228,8 @@ static uint32_t fragments_are(struct lab_host *h, uint32_t from, uint32_t most)
 	for (uint32_t turn = 0; turn < 100; turn++) {
 		lab_pump(h);
 		lab_ack_all(h);
+		h->now_ns += MRC_MS;
+		lab_timer(h);
 	}
 	for (; (post = lab_posted(h, MRC_WIRE_FRAG, from, count)); count++) {
 		assert_int_equal(post->hdr.offset, offset);
@@ -580,6 +605,7 @@ int main(void)
 		cmocka_unit_test(our_own_share_is_not_below_eight),
 		cmocka_unit_test(a_share_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(two_full_ends_free_each_other),
+		cmocka_unit_test(more_than_a_share_is_refused_until_an_ack_gives_it_anew),
 		cmocka_unit_test(a_body_is_no_longer_than_the_peers_entries_take),
 		cmocka_unit_test(what_entries_take_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(a_direct_write_is_not_bounded_by_the_entries),
