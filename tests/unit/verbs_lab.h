@@ -489,10 +489,13 @@ static inline void lab_connect(uint8_t path)
 
 static inline void lab_up(uint8_t path)
 {
-	uint32_t ups_a = lab->a->paths[path].ups, ups_b = lab->b->paths[path].ups;
+	struct lab_path *a = &lab->a->paths[path], *b = &lab->b->paths[path];
+	uint32_t ups_a = a->ups, ups_b = b->ups, failures = a->failures;
 
 	lab_connect(path);
-	lab_until(lab->a->paths[path].ups > ups_a && lab->b->paths[path].ups > ups_b);
+	lab_until((a->ups > ups_a && b->ups > ups_b) || a->failures > failures);
+	if (a->failures > failures)
+		fail_msg("path %u did not come up: %s", path, a->why);
 }
 
 static inline void lab_regions_offer(void)
