@@ -602,6 +602,11 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 	if (!conn->ack_now && !(conn->is_posting && conn->ack_due_ns != MRC_NEVER))
 		return false;
 	path = mrc_conn_path_for_control(conn, MRC_ROOM_ACK);
+	/* With others it costs nothing on a stream; on a queue pair it takes a receive entry of the
+	 * peer's: there it goes along only when it is half due, and wakes nobody for itself. */
+	if (!conn->ack_now && path && path->share &&
+	    conn->ack_due_ns > conn->now_ns + mrc_conn_ack_delay_ns(conn) / 2)
+		return false;
 	if (!path) {
 		/* None in service yet: the path being probed carries its own acknowledgement. */
 		for (uint8_t i = 0; i < conn->path_count && !path; i++) {

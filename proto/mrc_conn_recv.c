@@ -603,6 +603,9 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		return -EPROTO;
 	}
 	path->taken++;
+	/* Before it has used its share up. */
+	if (path->share_given && path->taken - path->taken_told >= path->share_given / 2)
+		conn->ack_now = true;
 	path->frames_received++;
 	path->heard_ns = conn->now_ns;
 	if (hdr->type == MRC_WIRE_FRAG) {

@@ -201,6 +201,80 @@ static void more_than_a_share_is_refused_until_an_ack_gives_it_anew(void **state
 	}
 }
 
+/* An acknowledgement is a frame like others: on a queue pair it does not go along with each of them. */
+static void an_ack_goes_along_when_it_is_free_or_half_due(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t share;
+		uint64_t wait_ns;
+		bool want;
+	} rows[] = {
+		{"a stream, at once", 0, 0, true},
+		{"a queue pair, at once", 64, 0, false},
+		{"a queue pair, before half of it", 64, 40 * MRC_US, false},
+		{"a queue pair, after half of it", 64, 60 * MRC_US, true},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct lab_host h;
+		uint32_t id, from;
+
+		shared_up(&h, rows[i].share);
+		id = lab_solo_channel(&h, false);
+		lab_ack_all(&h);
+		h.now_ns += MRC_S;
+		lab_timer(&h);
+		lab_pump(&h); /* whatever was due */
+		lab_ack_all(&h);
+		assert_int_equal(lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE_ACK},
+					  NULL),
+				 0);
+		from = h.log_count;
+		h.now_ns += rows[i].wait_ns;
+		assert_int_equal(lab_send(&h, id, 10, MRC_LVL_COMMITTED, 1), 0);
+		lab_pump(&h);
+		assert_non_null(lab_posted(&h, MRC_WIRE_FRAG, from, 0));
+		if ((lab_posted(&h, MRC_WIRE_ACK, from, 0) != NULL) != rows[i].want)
+			fail_msg("%s: an ACK %s along", rows[i].name,
+				 rows[i].want ? "does not go" : "goes");
+		lab_host_fini(&h);
+	}
+}
+
+/* And when half of a share is used it is due at once, before the peer has to stop. */
+static void an_ack_is_due_when_half_a_share_is_used(void **state)
+{
+	const uint32_t shares[] = {MRC_SHARE_MIN, 16, 24};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(shares); i++) {
+		const struct mrc_path *path;
+		struct lab_host h;
+		uint32_t from;
+
+		shared_up(&h, shares[i]);
+		path = &h.conn->paths[0];
+		lab_ack_all(&h);
+		h.now_ns += MRC_S;
+		lab_timer(&h);
+		lab_pump(&h);
+		lab_ack_all(&h);
+		from = h.log_count;
+		while (path->taken - path->taken_told < shares[i] / 2) {
+			assert_null(lab_posted(&h, MRC_WIRE_ACK, from, 0));
+			assert_int_equal(lab_feed(&h, 0,
+						  (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE_ACK},
+						  NULL),
+					 0);
+			if (path->taken - path->taken_told < shares[i] / 2)
+				lab_pump(&h);
+		}
+		lab_pump(&h);
+		assert_non_null(lab_posted(&h, MRC_WIRE_ACK, from, 0));
+		lab_host_fini(&h);
+	}
+}
+
 /* ---- what an entry takes ---- */
 
 enum { MSG_BYTES = 30000, NOT_SAID = 1 };
@@ -606,6 +680,8 @@ int main(void)
 		cmocka_unit_test(a_share_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(two_full_ends_free_each_other),
 		cmocka_unit_test(more_than_a_share_is_refused_until_an_ack_gives_it_anew),
+		cmocka_unit_test(an_ack_goes_along_when_it_is_free_or_half_due),
+		cmocka_unit_test(an_ack_is_due_when_half_a_share_is_used),
 		cmocka_unit_test(a_body_is_no_longer_than_the_peers_entries_take),
 		cmocka_unit_test(what_entries_take_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(a_direct_write_is_not_bounded_by_the_entries),
