@@ -40,6 +40,14 @@ uint64_t perf_now_ns(void)
 	return (uint64_t)ts.tv_sec * PERF_S + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t perf_wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * PERF_S + (uint64_t)ts.tv_nsec;
+}
+
 static void loop_take_signals(struct perf_loop *loop)
 {
 	struct signalfd_siginfo info;

@@ -30,6 +30,7 @@ int perf_loop_init(struct perf_loop *loop, uint64_t spin_ns);
 void perf_loop_fini(struct perf_loop *loop);
 
 uint64_t perf_now_ns(void);
+uint64_t perf_wall_ns(void); /* since 1970; may jump */
 
 /*
  * Take events from `client` (NULL: none), and if there are none sleep until

@@ -35,6 +35,7 @@
 	  "how long to send; 0: until interrupted (10s; with --count 0)")                          \
 	X(COUNT, "count", "N", FOR_SENDER, "end after so many messages")                           \
 	X(INTERVAL, "interval", "TIME", FOR_ALL, "between progress lines (1s; serve: none)")       \
+	X(STALLS, "stalls", "TIME", FOR_SENDER, "tell when nothing completed for so long (never)") \
 	X(PACE, "pace", "RATE", FOR_FLOOD, "send no faster than this")                             \
 	X(VERIFY, "verify", NULL, FOR_SENDER, "check at the far side: once, in order, intact")     \
 	X(UNORDERED, "unordered", NULL, FOR_SENDER, "channels that deliver in any order")          \
@@ -277,6 +278,9 @@ static int option_take(struct perf_options *options, enum option_id id, const ch
 	case OPTION_INTERVAL:
 		return take_duration(id, text, 10 * NS_PER_MS, 3600 * NS_PER_S,
 				     &options->interval_ns, error_out);
+	case OPTION_STALLS:
+		return take_duration(id, text, NS_PER_MS, 3600 * NS_PER_S, &options->stalls_ns,
+				     error_out);
 	case OPTION_PACE:
 		if (perf_rate_parse(text, &options->pace_bits_per_s) != 0 ||
 		    options->pace_bits_per_s < 1000 ||

@@ -38,6 +38,7 @@ struct perf_options {
 	uint64_t duration_ns;     /* 0: until interrupted, or until count */
 	uint64_t count;           /* 0: no limit */
 	uint64_t interval_ns;     /* 0: no interval lines (serve only) */
+	uint64_t stalls_ns;       /* gaps at least this long are listed; 0: none */
 	uint64_t pace_bits_per_s; /* 0: as fast as it goes */
 	uint64_t connect_timeout_ns;
 	uint64_t drain_timeout_ns;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include <mrc/client.h>
 
@@ -89,6 +90,23 @@ static json_t *point_json(const struct perf_series *series, const struct perf_po
 	return json;
 }
 
+static json_t *stalls_json(const struct perf_result *result)
+{
+	json_t *list = json_array(), *json;
+
+	for (uint32_t i = 0; result->stall && i < result->stall->note_count; i++) {
+		const struct perf_stall_note *note = &result->stall->notes[i];
+
+		json = json_object();
+		/* Microseconds: ns since 1970 are more than the 53 bits that most programs read. */
+		json_object_set_new(json, "unix_us", integer(note->wall_ns / 1000));
+		json_object_set_new(json, "t_ns", integer(note->start_ns - result->start_ns));
+		json_object_set_new(json, "span_ns", integer(note->span_ns));
+		json_array_append_new(list, json);
+	}
+	return list;
+}
+
 json_t *perf_result_json(const struct perf_result *result)
 {
 	const struct perf_options *options = result->options;
@@ -113,6 +131,9 @@ json_t *perf_result_json(const struct perf_result *result)
 		json_object_set_new(json, "latency_half_ns", latency_json(&result->latency, 2));
 	json_object_set_new(json, "stall_ns_max", integer(result->stall_ns_max));
 	json_object_set_new(json, "stall_at_ns", integer(result->stall_at_ns));
+	json_object_set_new(json, "stalls", stalls_json(result));
+	json_object_set_new(json, "stalls_dropped",
+			    integer(result->stall ? result->stall->notes_dropped : 0));
 	json_object_set_new(json, "arrival_gap_ns_max", integer(result->arrival_gap_ns_max));
 	part = json_object();
 	json_object_set_new(part, "checked", integer(result->counts.checked));
@@ -146,6 +167,19 @@ const char *perf_text_span(char *text, uint64_t ns)
 		snprintf(text, PERF_TEXT_BYTES, "%.1f ms", (double)ns / 1e6);
 	else
 		snprintf(text, PERF_TEXT_BYTES, "%.2f s", (double)ns / 1e9);
+	return text;
+}
+
+const char *perf_text_wall(char *text, uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm tm;
+	size_t len;
+
+	localtime_r(&seconds, &tm);
+	len = strftime(text, PERF_TEXT_BYTES, "%H:%M:%S", &tm);
+	snprintf(text + len, PERF_TEXT_BYTES - len, ".%06u",
+		 (unsigned)(wall_ns % 1000000000 / 1000));
 	return text;
 }
 
@@ -184,6 +218,15 @@ void perf_report_point(FILE *out, const struct perf_result *result, uint32_t poi
 		else
 			fprintf(out, " %8s", "-");
 	fputc('\n', out);
+	fflush(out);
+}
+
+void perf_report_stall(FILE *out, const struct perf_stall_note *note)
+{
+	char wall[PERF_TEXT_BYTES], span[PERF_TEXT_BYTES];
+
+	fprintf(out, "mrc-perf: nothing completed for %s from %s on\n",
+		perf_text_span(span, note->span_ns), perf_text_wall(wall, note->wall_ns));
 	fflush(out);
 }
 

@@ -16,6 +16,7 @@
 #include "mrc_perf_histogram.h"
 #include "mrc_perf_options.h"
 #include "mrc_perf_series.h"
+#include "mrc_perf_stall.h"
 #include "mrc_perf_verify.h"
 
 /* -status is the index; the last one is for sends that nobody ever answered. */
@@ -36,6 +37,8 @@ struct perf_result {
 	uint64_t arrival_gap_ns_max; /* at the far side */
 	uint64_t reconnects;
 	struct perf_series series;
+	const struct perf_stall *stall; /* borrowed: its notes; NULL: none */
+	uint64_t start_ns;              /* of the run, on the clock of the notes */
 };
 
 const char *perf_outcome_name(uint32_t outcome);
@@ -51,11 +54,15 @@ json_t *perf_result_json(const struct perf_result *result);
 
 /* A progress line for the point, with column heads before the first and every twentieth. */
 void perf_report_point(FILE *out, const struct perf_result *result, uint32_t point_index);
+/* A line for a gap that is noted. */
+void perf_report_stall(FILE *out, const struct perf_stall_note *note);
 void perf_report_result(FILE *out, const struct perf_result *result);
 
 /* Spans and sizes as people read them; into text (PERF_TEXT_BYTES), which is returned. */
 #define PERF_TEXT_BYTES 32U
 const char *perf_text_span(char *text, uint64_t ns);
+/* The time of day, as the user's time zone has it, to the microsecond. */
+const char *perf_text_wall(char *text, uint64_t wall_ns);
 const char *perf_text_size(char *text, uint64_t bytes);
 
 #endif

@@ -37,6 +37,16 @@ void perf_run_give_up(struct perf_run *run, int exit_code, const char *format, .
 	fputc('\n', run->text);
 }
 
+/* A gap that is worth a note has ended, if it was one. */
+static void run_note(const struct perf_run *run, struct perf_stall_note *note, uint64_t now_ns)
+{
+	if (!note)
+		return;
+	note->wall_ns = perf_wall_ns() - (now_ns - note->start_ns);
+	if (!run->options->is_quiet)
+		perf_report_stall(run->text, note);
+}
+
 void perf_run_completed(struct perf_run *run, uint64_t sent_ns, uint64_t now_ns)
 {
 	run->result.messages++;
@@ -44,7 +54,7 @@ void perf_run_completed(struct perf_run *run, uint64_t sent_ns, uint64_t now_ns)
 	run->point.messages++;
 	run->point.bytes += run->options->size_bytes;
 	perf_histogram_record(&run->result.latency, now_ns - sent_ns);
-	perf_stall_completed(&run->stall, now_ns);
+	run_note(run, perf_stall_completed(&run->stall, now_ns), now_ns);
 	run->completed_last_ns = now_ns;
 }
 
@@ -313,7 +323,7 @@ static uint64_t run_send(struct perf_run *run, uint64_t now_ns)
 			break;
 		if (run->pace_step_ns && now_ns < run->pace_next_ns) {
 			if (run->outstanding == 0)
-				perf_stall_pause(&run->stall, now_ns);
+				run_note(run, perf_stall_pause(&run->stall, now_ns), now_ns);
 			return run->pace_next_ns;
 		}
 		run->lane_next = (run->lane_next + 1) % options->channels;
@@ -352,7 +362,7 @@ static void run_drained(struct perf_run *run, uint64_t now_ns)
 	if (run->point.messages > 0 || now_ns - run->tick_last_ns > run->options->interval_ns / 10)
 		run_tick(run, now_ns);
 	perf_stall_look(&run->stall, now_ns);
-	perf_stall_pause(&run->stall, now_ns);
+	run_note(run, perf_stall_pause(&run->stall, now_ns), now_ns);
 	run->phase = PERF_PHASE_ASKING;
 	run->phase_deadline_ns = now_ns + run->options->drain_timeout_ns;
 }
@@ -479,6 +489,7 @@ static void run_conclude(struct perf_run *run)
 	if (result->outcomes[PERF_OUTCOME_UNANSWERED] > 0 || run->is_broken ||
 	    perf_result_unknown(result) > 0)
 		end_ns = end_ns > run->stop_ns ? end_ns : run->stop_ns;
+	result->start_ns = run->start_ns;
 	result->duration_ns = end_ns - run->start_ns;
 	result->stall_ns_max = run->stall.max_ns;
 	if (run->stall.max_ns > 0)
@@ -497,7 +508,8 @@ static int run_init(struct perf_run *run, const struct perf_options *options, FI
 	run->result.options = options;
 	perf_histogram_init(&run->result.latency);
 	perf_series_init(&run->result.series);
-	perf_stall_init(&run->stall);
+	perf_stall_init(&run->stall, options->stalls_ns);
+	run->result.stall = &run->stall;
 	if (options->pace_bits_per_s)
 		run->pace_step_ns = (uint64_t)((unsigned __int128)options->size_bytes * 8 * PERF_S /
 					       options->pace_bits_per_s);

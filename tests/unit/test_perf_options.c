@@ -150,6 +150,8 @@ static void options_say_what_is_allowed(void **state)
 		{{"bw", "b", "--duration", "10"}, "500ms"},
 		{{"bw", "b", "--duration", "10 s"}, "500ms"},
 		{{"bw", "b", "--interval", "1ms"}, "10ms to 3600s"},
+		{{"bw", "b", "--stalls", "999us"}, "1ms to 3600s"},
+		{{"serve", "--stalls", "5ms"}, "no meaning with serve"},
 		{{"bw", "b", "--level", "done"}, "placed, visible or committed"},
 		{{"bw", "b", "--in-flight", "0"}, "1 to 32768"},
 		{{"bw", "b", "--in-flight", "32769"}, "1 to 32768"},

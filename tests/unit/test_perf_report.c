@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -72,7 +74,7 @@ static void stall_is_the_longest_gap_in_which_something_was_wanted(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct perf_stall stall;
 
-		perf_stall_init(&stall);
+		perf_stall_init(&stall, 0);
 		for (size_t s = 0; rows[i].steps[s].kind != END; s++) {
 			uint64_t at_ns = rows[i].steps[s].at_ns;
 
@@ -104,7 +106,7 @@ static void stall_of_an_interval_grows_while_nothing_completes(void **state)
 {
 	struct perf_stall stall;
 
-	perf_stall_init(&stall);
+	perf_stall_init(&stall, 0);
 	assert_int_equal(perf_stall_interval(&stall, 100), 0);
 	perf_stall_completed(&stall, 150);
 	perf_stall_completed(&stall, 180);
@@ -117,6 +119,79 @@ static void stall_of_an_interval_grows_while_nothing_completes(void **state)
 	assert_int_equal(perf_stall_interval(&stall, 413), 2);
 	assert_int_equal(stall.max_ns, 230);
 	assert_int_equal(stall.max_start_ns, 180);
+}
+
+static void stalls_that_are_long_enough_are_noted(void **state)
+{
+	struct perf_stall *stall = calloc(1, sizeof(*stall));
+	struct perf_stall_note *note;
+
+	perf_stall_init(stall, 100);
+	assert_null(perf_stall_completed(stall, 5000)); /* start-up */
+	assert_null(perf_stall_completed(stall, 5099));
+	note = perf_stall_completed(stall, 5199);
+	assert_non_null(note);
+	assert_int_equal(note->start_ns, 5099);
+	assert_int_equal(note->span_ns, 100);
+	perf_stall_look(stall, 6000); /* a look ends nothing */
+	assert_int_equal(stall->note_count, 1);
+	assert_null(perf_stall_pause(stall, 5250));
+	assert_null(perf_stall_pause(stall, 7000)); /* nothing was wanted */
+	perf_stall_resume(stall, 8000);
+	note = perf_stall_pause(stall, 8300); /* ended without an answer */
+	assert_non_null(note);
+	assert_int_equal(note->start_ns, 8000);
+	assert_int_equal(note->span_ns, 300);
+	assert_int_equal(stall->note_count, 2);
+	assert_ptr_equal(note, &stall->notes[1]);
+
+	perf_stall_init(stall, 0);
+	perf_stall_completed(stall, 10);
+	assert_null(perf_stall_completed(stall, 1000000)); /* nobody asked for them */
+	assert_int_equal(stall->note_count, 0);
+	free(stall);
+}
+
+static void stalls_are_bounded_and_the_shortest_goes(void **state)
+{
+	struct perf_stall *stall = calloc(1, sizeof(*stall));
+	uint64_t now_ns = 0;
+
+	perf_stall_init(stall, 10);
+	perf_stall_completed(stall, now_ns);
+	for (uint32_t i = 0; i < PERF_STALL_NOTES_MAX; i++) {
+		now_ns += i == 7 ? 20 : 30;
+		assert_non_null(perf_stall_completed(stall, now_ns));
+	}
+	now_ns += 20; /* not longer than the shortest */
+	assert_null(perf_stall_completed(stall, now_ns));
+	now_ns += 50;
+	assert_ptr_equal(perf_stall_completed(stall, now_ns),
+			 &stall->notes[PERF_STALL_NOTES_MAX - 1]);
+	assert_int_equal(stall->note_count, PERF_STALL_NOTES_MAX);
+	assert_int_equal(stall->notes_dropped, 2);
+	for (uint32_t i = 1; i < stall->note_count; i++) {
+		assert_true(stall->notes[i].span_ns >= 30);
+		assert_true(stall->notes[i - 1].start_ns < stall->notes[i].start_ns);
+	}
+	assert_int_equal(stall->notes[PERF_STALL_NOTES_MAX - 1].span_ns, 50);
+	free(stall);
+}
+
+static void stall_is_told_with_its_time_of_day(void **state)
+{
+	struct perf_stall_note note = {.span_ns = 35200000, .wall_ns = 1700000000123456789};
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	perf_report_stall(out, &note);
+	fclose(out);
+	assert_string_equal(text,
+			    "mrc-perf: nothing completed for 35.2 ms from 22:13:20.123456 on\n");
+	free(text);
 }
 
 static struct perf_rails rails_of(const char *first, uint64_t first_bytes, const char *second,
@@ -290,6 +365,8 @@ static void result_has_the_shape_that_scripts_read(void **state)
 		"latency_ns",
 		"stall_ns_max",
 		"stall_at_ns",
+		"stalls",
+		"stalls_dropped",
 		"verify",
 		"outcomes",
 		"series",
@@ -302,8 +379,15 @@ static void result_has_the_shape_that_scripts_read(void **state)
 	struct perf_point point = {.t_ns = 5, .bytes = 6, .messages = 7, .stall_ns_max = 8};
 	struct perf_result *result = calloc(1, sizeof(*result));
 	struct perf_rails rails = rails_of("r0", 100, NULL, 0);
+	struct perf_stall *stall = calloc(1, sizeof(*stall));
 	json_t *json, *part;
 
+	perf_stall_init(stall, 100);
+	perf_stall_completed(stall, 7000);
+	perf_stall_completed(stall, 9000)->wall_ns = 1700000000123456789;
+	stall->notes_dropped = 4;
+	result->stall = stall;
+	result->start_ns = 6000;
 	result->options = &options;
 	result->duration_ns = 2000000000;
 	result->messages = 10;
@@ -339,7 +423,14 @@ static void result_has_the_shape_that_scripts_read(void **state)
 	assert_int_equal(json_integer_value(json_object_get(part, "stall_ns_max")), 8);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(part, "rails"), "r0")),
 			 42);
+	part = json_array_get(json_object_get(json, "stalls"), 0);
+	assert_int_equal(json_integer_value(json_object_get(part, "unix_us")), 1700000000123456);
+	assert_int_equal(json_integer_value(json_object_get(part, "t_ns")), 1000);
+	assert_int_equal(json_integer_value(json_object_get(part, "span_ns")), 2000);
+	assert_int_equal(json_array_size(json_object_get(json, "stalls")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json, "stalls_dropped")), 4);
 	json_decref(json);
+	free(stall);
 	perf_series_fini(&result->series);
 	free(result);
 }
@@ -384,6 +475,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stall_is_the_longest_gap_in_which_something_was_wanted),
 		cmocka_unit_test(stall_of_an_interval_grows_while_nothing_completes),
+		cmocka_unit_test(stalls_that_are_long_enough_are_noted),
+		cmocka_unit_test(stalls_are_bounded_and_the_shortest_goes),
+		cmocka_unit_test(stall_is_told_with_its_time_of_day),
 		cmocka_unit_test(series_counts_each_rail_per_interval),
 		cmocka_unit_test(series_has_no_rails_without_a_sample_before),
 		cmocka_unit_test(rails_are_read_from_what_the_daemon_says),
