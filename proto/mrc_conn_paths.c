@@ -621,8 +621,16 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 		 * The sibling's answer may have overtaken this path's by a turn of
 		 * either host: one word more is waited for.
 		 */
-		if (path->evidence_ns == MRC_NEVER)
+		if (path->evidence_ns == MRC_NEVER) {
 			path->evidence_ns = conn->now_ns;
+			path->is_evidence_late = false;
+		}
+		/* We stood still: what came meanwhile has not been read. Once: a host that is
+		 * always late has to find its dead paths too. */
+		if (conn->now_ns - path->evidence_ns > timeout_ns / 2 && !path->is_evidence_late) {
+			path->evidence_ns = conn->now_ns;
+			path->is_evidence_late = true;
+		}
 		if (conn->now_ns - path->evidence_ns < timeout_ns / 4) {
 			path->judge_ns = path->evidence_ns + timeout_ns / 4;
 			return;

@@ -78,6 +78,47 @@ static void an_answered_probe_is_evidence_against_a_late_sibling(void **state)
 	lab_host_fini(&h);
 }
 
+/*
+ * We stood still after a sibling had answered: the late path's own answer may be
+ * among what came meanwhile, unread. One word more is waited for from now on;
+ * but a host that is late every time finds its dead paths all the same.
+ */
+static void standing_still_does_not_count_as_waiting(void **state)
+{
+	for (int is_answered = 0; is_answered < 2; is_answered++) {
+		struct mrc_path *path;
+		struct lab_host h;
+		uint32_t id;
+
+		lab_solo_up(&h, 2, false);
+		path = &h.conn->paths[0];
+		id = lab_solo_channel(&h, false);
+		lab_ack_all(&h);
+		assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
+		lab_pump(&h);
+		while (path->evidence_ns == MRC_NEVER) {
+			h.now_ns += 100 * MRC_US;
+			h.conn->paths[1].do_probe = true;
+			lab_pump(&h);
+			assert_int_equal(feed_probe_ack(&h, 1), 0);
+		}
+		h.now_ns += MRC_S;
+		lab_timer(&h);
+		assert_int_equal(path->suspicions, 0);
+		if (is_answered) {
+			lab_ack_all(&h);
+			h.now_ns += MRC_S;
+			lab_timer(&h);
+			assert_int_equal(path->suspicions, 0);
+		} else {
+			h.now_ns += MRC_S;
+			lab_timer(&h);
+			assert_int_equal(path->suspicions, 1);
+		}
+		lab_host_fini(&h);
+	}
+}
+
 /* As the peer would make it: `count` frames of path 0 were taken in, none of the others' is named. */
 static int feed_probe_ack_of(struct lab_host *h, uint8_t path, uint64_t count)
 {
@@ -359,6 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answered_probe_acknowledges_what_was_before_it),
 		cmocka_unit_test(an_answered_probe_is_evidence_against_a_late_sibling),
+		cmocka_unit_test(standing_still_does_not_count_as_waiting),
 		cmocka_unit_test(what_an_answered_probe_says_was_taken_in_is_not_late),
 		cmocka_unit_test(an_answer_to_a_probe_says_what_was_taken_in_on_all_paths),
 		cmocka_unit_test(fenced_without_being_asked_moves_what_was_under_way),
