@@ -84,14 +84,20 @@ void sim_report(const struct sim_world *w, FILE *out)
 				mrc_conn_path_info(pair->ends[side].conn, r, &pi);
 				fprintf(out,
 					"  host %s to %s path %u: %-11s epoch %u, sent %llu KiB, "
-					"suspected %llu (%llu false), resent %llu\n",
+					"suspected %llu (%llu false), resent %llu, "
+					"rate %llu Mb/s, round trip %llu us (least %llu), window "
+					"%llu KiB\n",
 					w->hosts[pair->hosts[side]].name,
 					w->hosts[pair->hosts[1 - side]].name, r,
 					mrc_path_state_name(pi.state), pi.epoch,
 					(unsigned long long)pi.bytes_sent >> 10,
 					(unsigned long long)pi.suspicions,
 					(unsigned long long)pi.suspicions_false,
-					(unsigned long long)pi.frames_resent);
+					(unsigned long long)pi.frames_resent,
+					(unsigned long long)pi.rate_bytes_per_s * 8 / 1000000,
+					(unsigned long long)(pi.rtt_ns / MRC_US),
+					(unsigned long long)(pi.rtt_ns_min / MRC_US),
+					(unsigned long long)pi.window_bytes >> 10);
 			}
 		}
 	}
