@@ -348,6 +348,17 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 			mrcd_client_break(client,
 					  "it spoke of message %llu, which it was never given",
 					  (unsigned long long)sqe->number);
+		else if (sqe->flags & MRC_SQE_FLAG_BATCH)
+			mrcd_client_submit_batch(client, NULL, sqe);
+		return;
+	}
+	if (sqe->flags & MRC_SQE_FLAG_BATCH) {
+		mrcd_client_submit_batch(client, msg, sqe);
+		return;
+	}
+	if (msg->is_in_batch) {
+		mrcd_client_break(client, "it spoke of message %llu, whose batch has not ended",
+				  (unsigned long long)sqe->number);
 		return;
 	}
 	ev.kind = sqe->op == MRC_SQE_COMMIT   ? MRC_EV_COMMIT
@@ -452,13 +463,22 @@ static void submit_unlisten(struct mrcd_client *client, uint32_t id)
 	mrcd_listener_free(client, listener);
 }
 
+static bool flags_are_good(const struct mrc_sqe *sqe)
+{
+	if (sqe->flags == 0 || sqe->flags == MRC_SQE_FLAG_BATCH)
+		return sqe->flags == 0 || sqe->op == MRC_SQE_COMMIT;
+	return sqe->op == MRC_SQE_COMMIT &&
+	       sqe->flags == (MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END);
+}
+
 void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)
 {
 	struct mrcd_channel *channel;
 	bool was_one;
 
-	if (sqe->flags != 0) {
-		mrcd_client_break(client, "it set flags 0x%x in a submission", sqe->flags);
+	if (!flags_are_good(sqe)) {
+		mrcd_client_break(client, "it set flags 0x%x in a submission of kind %u",
+				  sqe->flags, sqe->op);
 		return;
 	}
 	if (sqe->op > MRC_SQE_UNLISTEN) {
@@ -480,8 +500,12 @@ void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)
 		mrcd_client_submit_send(client, channel, sqe);
 		return;
 	}
-	if (channel == NULL)
-		return; /* it has ended and nothing of it is left to speak of */
+	if (channel == NULL) {
+		/* It has ended and nothing of it is left to speak of. */
+		if (sqe->flags & MRC_SQE_FLAG_BATCH)
+			mrcd_client_submit_batch(client, NULL, sqe);
+		return;
+	}
 	switch ((enum mrc_sqe_op)sqe->op) {
 	case MRC_SQE_COMMIT:
 	case MRC_SQE_REJECT:

@@ -8,6 +8,7 @@
  *	mrcd_client_channel.c  listeners, channels, and what clients ask of them
  *	mrcd_client_send.c     messages going out, until they are answered
  *	mrcd_client_msg.c      messages coming in, until their memory is free
+ *	mrcd_client_batch.c    messages that are committed together
  *	mrcd_client_poison.c   the hunt for writes into memory that is free
  *	mrcd_client_perform.c  the engine's actions, and the end of all channels
  *
@@ -111,6 +112,8 @@ struct mrcd_msg {
 	bool is_eager;       /* lies in the channel's landing ring */
 	bool is_engine_done; /* HELD: only the client's release is missing */
 	bool is_poisoned;    /* RELEASED: in its channel's poisoned; the engine does not know yet */
+	bool is_in_batch;    /* HELD: named, and not committed before all of the batch are */
+	struct mrcd_msg *batch_next;
 	uint64_t poisoned_ns;
 };
 TAILQ_HEAD(mrcd_want_list, mrcd_msg);
@@ -229,6 +232,8 @@ struct mrcd_client {
 	struct mrcd_msg *msgs_free;
 	struct mrcd_msg **buckets; /* channels_max * window */
 	struct mrcd_want_list wants;
+	struct mrcd_msg *batch;          /* members named so far, last first */
+	bool is_batch_spoilt;            /* one named was not a message the client holds */
 	struct mrcd_arena *ring_arena;   /* the upper half of the landing arena: landing rings */
 	struct mrcd_arena *buffer_arena; /* the lower half: one buffer per large message */
 	uint64_t ring_bytes_min;
@@ -388,6 +393,12 @@ void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *
  * has, if the receiver lets it; *next_out: when to look again.
  */
 void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *next_out);
+
+/* ---- mrcd_client_batch.c ---- */
+
+/* Take a COMMIT that is a member of a batch; msg NULL: the client holds no such message any more. */
+void mrcd_client_submit_batch(struct mrcd_client *client, struct mrcd_msg *msg,
+			      const struct mrc_sqe *sqe);
 
 /* ---- mrcd_client_poison.c ---- */
 

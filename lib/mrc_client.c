@@ -31,6 +31,9 @@ static void pending_fill(struct mrc_pending *pending, struct mrc_sqe *sqe)
 	case MRC_SQE_REJECT:
 		msg = MRC_CONTAINER_OF(pending, struct mrc_msg, pending_verdict);
 		sqe->code = msg->code;
+		sqe->flags = msg->verdict_flags;
+		if (msg->verdict_flags & MRC_SQE_FLAG_BATCH_END)
+			sqe->user_data = msg->client->batch_request;
 		break;
 	case MRC_SQE_RELEASE:
 		msg = MRC_CONTAINER_OF(pending, struct mrc_msg, pending_release);

@@ -52,7 +52,8 @@ struct mrc_msg {
 	uint64_t offset; /* into the landing arena */
 	uint64_t len_bytes;
 	uint32_t channel_id;
-	uint32_t code; /* of a rejection */
+	uint32_t code;          /* of a rejection */
+	uint16_t verdict_flags; /* MRC_SQE_FLAG_* */
 	bool has_verdict;
 	bool is_gap; /* counted in client->gaps_count */
 };
@@ -168,6 +169,8 @@ struct mrc_client {
 	uint32_t channels_max;
 	uint32_t ids_count; /* channels the daemon has */
 	uint64_t request_next;
+	uint64_t batch_request; /* of the batch whose answer is awaited; 0: none is */
+	int batch_status;
 	uint64_t message_bytes_max;
 	uint64_t alive_checked_ns;
 	bool is_gone;        /* the daemon, or we ended it: everything was answered */

@@ -301,6 +301,17 @@ static void take_closed(struct mrc_client *client, const struct mrc_cqe *cqe)
 		mrc_client_park(client, &channel->parked_end, MRC_EVENT_CLOSED);
 }
 
+static void take_batch(struct mrc_client *client, const struct mrc_cqe *cqe)
+{
+	if (client->batch_request == 0 || cqe->user_data != client->batch_request ||
+	    cqe->status > 0) {
+		breach(client, "BATCH answers no request of ours");
+		return;
+	}
+	client->batch_request = 0;
+	client->batch_status = cqe->status;
+}
+
 int mrc_client_take_in(struct mrc_client *client)
 {
 	struct mrc_cqe cqe;
@@ -336,6 +347,9 @@ int mrc_client_take_in(struct mrc_client *client)
 		break;
 	case MRC_CQE_GAP:
 		take_gap(client, &cqe);
+		break;
+	case MRC_CQE_BATCH:
+		take_batch(client, &cqe);
 		break;
 	default:
 		breach(client, "completion of unknown type %u", cqe.type);

@@ -21,6 +21,7 @@ struct mrc_msg *mrc_msg_new(struct mrc_client *client)
 		return NULL;
 	}
 	msg->code = 0;
+	msg->verdict_flags = 0;
 	msg->has_verdict = false;
 	msg->is_gap = false;
 	return msg;
@@ -138,6 +139,55 @@ static int verdict(struct mrc_msg *msg, uint8_t op, uint32_t code)
 MRC_API int mrc_msg_commit(struct mrc_msg *msg)
 {
 	return verdict(msg, MRC_SQE_COMMIT, 0);
+}
+
+/* Whether all may be accepted together; they are marked so, or none is. */
+static int batch_mark(struct mrc_msg *const *msgs, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (msgs[i]->client != msgs[0]->client)
+			r = -EINVAL;
+		else if (msgs[i]->has_verdict)
+			r = -EALREADY;
+		if (r < 0) {
+			while (i-- > 0)
+				msgs[i]->has_verdict = false;
+			return r;
+		}
+		msgs[i]->has_verdict = true;
+	}
+	return 0;
+}
+
+MRC_API int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count)
+{
+	struct mrc_client *client;
+	int r;
+
+	if (!msgs || count == 0)
+		return -EINVAL;
+	client = msgs[0]->client;
+	if (client->is_gone)
+		return -ECONNRESET;
+	r = batch_mark(msgs, count);
+	if (r < 0)
+		return r;
+	client->batch_request = client->request_next++;
+	for (size_t i = 0; i < count; i++) {
+		msgs[i]->verdict_flags = MRC_SQE_FLAG_BATCH;
+		if (i + 1 == count)
+			msgs[i]->verdict_flags |= MRC_SQE_FLAG_BATCH_END;
+		mrc_client_submit_later(client, &msgs[i]->pending_verdict, MRC_SQE_COMMIT);
+	}
+	while (client->batch_request != 0 && (r == 0 || r == -EINTR))
+		r = mrc_client_await(client, UINT64_MAX);
+	if (client->batch_request == 0)
+		r = client->batch_status == MRC_STATUS_OK ? 0 : -ECANCELED;
+	client->batch_request = 0;
+	mrc_client_settle(client);
+	return r;
 }
 
 MRC_API int mrc_msg_reject(struct mrc_msg *msg, uint32_t code)

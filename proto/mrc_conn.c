@@ -749,7 +749,7 @@ static int on_landing(struct mrc_conn *conn, struct mrc_channel *ch, const struc
 	return 0;
 }
 
-/* COMMIT, REJECT, RELEASE, VISIBLE of a message that was delivered to our client. */
+/* COMMIT, COMMIT_ASK, REJECT, RELEASE, VISIBLE of a message that was delivered to our client. */
 static int on_verdict(struct mrc_conn *conn, struct mrc_channel *ch, enum mrc_event_kind kind,
 		      const struct mrc_ev_msg *ev)
 {
@@ -767,6 +767,8 @@ static int on_verdict(struct mrc_conn *conn, struct mrc_channel *ch, enum mrc_ev
 	}
 	if (msg->is_final || msg->is_released)
 		return -EALREADY;
+	if (kind == MRC_EV_COMMIT_ASK)
+		return ch->state == MRC_CH_ENDED ? -ENOENT : 0;
 	mrc_channel_in_reached(ch, ev->number, MRC_LVL_VISIBLE);
 	if (kind == MRC_EV_COMMIT)
 		mrc_channel_in_final(ch, ev->number, MRC_OUT_OK, 0);
@@ -835,6 +837,7 @@ int mrc_conn_handle(struct mrc_conn *conn, const struct mrc_event_in *ev, uint64
 	case MRC_EV_LANDING:
 	case MRC_EV_VISIBLE:
 	case MRC_EV_COMMIT:
+	case MRC_EV_COMMIT_ASK:
 	case MRC_EV_REJECT:
 	case MRC_EV_RELEASE:
 		return on_channel_event(conn, ev);

@@ -88,9 +88,10 @@ enum mrc_event_kind {
 	MRC_EV_LANDING,   /* answers MRC_ACT_LANDING_WANT: addr */
 	MRC_EV_VISIBLE,   /* the client took the arrival of (channel, msg) */
 	MRC_EV_COMMIT,
-	MRC_EV_REJECT,  /* code */
-	MRC_EV_RELEASE, /* the client gave the buffer of (channel, msg) back */
-	MRC_EV_TIMER,   /* time has passed */
+	MRC_EV_REJECT,     /* code */
+	MRC_EV_COMMIT_ASK, /* changes nothing: what a COMMIT would answer now */
+	MRC_EV_RELEASE,    /* the client gave the buffer of (channel, msg) back */
+	MRC_EV_TIMER,      /* time has passed */
 };
 
 struct mrc_ev_path {

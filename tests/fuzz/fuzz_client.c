@@ -120,6 +120,10 @@ static void submit_step(struct fuzz_input *in, struct prog *p)
 		break;
 	case 2:
 		sqe.flags = (uint16_t)fuzz_uint(in, 2);
+		if (sqe.flags < 0x8000) { /* a member of a batch, mostly */
+			sqe.op = MRC_SQE_COMMIT;
+			sqe.flags &= MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END;
+		}
 		break;
 	case 3:
 		sqe.channel = (uint32_t)FUZZ_NEAR(in, sqe.channel, 0, p->listener, UINT32_MAX);

@@ -283,10 +283,13 @@ static void verdicts_are_given_once_and_about_what_was_delivered(void **state)
 	lab_pair_channel(&p, false, ids);
 	p.hosts[B].releases = false;
 	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT, ids[B], 0, 0), -EINVAL);
+	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT_ASK, ids[B], 0, 0), -EINVAL);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(lab_send(&p.hosts[A], ids[A], 10, MRC_LVL_COMMITTED, i), 0);
 	lab_pair_run(&p, MRC_MS);
+	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT_ASK, ids[B], 0, 0), 0);
 	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_REJECT, ids[B], 0, 1234), 0);
+	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT_ASK, ids[B], 0, 0), -EALREADY);
 	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT, ids[B], 0, 0), -EALREADY);
 	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_REJECT, ids[B], 0, 1), -EALREADY);
 	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_COMMIT, ids[B], 1, 0), 0);

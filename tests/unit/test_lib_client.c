@@ -472,6 +472,30 @@ static void message_gets_one_verdict(void **state)
 	mrc_msg_release(NULL);
 }
 
+static void batch_that_cannot_be_says_nothing(void **state)
+{
+	struct fake *f = *state;
+	struct mrc_msg *msgs[3];
+	struct mrc_sqe sqe;
+
+	fake_channel(f, f->client, 1);
+	for (uint32_t m = 0; m < 2; m++) {
+		fake_post(f, fake_arrival(f, 1, m, 0, "a"));
+		msgs[m] = fake_event(f->client, MRC_EVENT_RECEIVED).msg;
+	}
+	msgs[2] = msgs[0];
+	assert_int_equal(mrc_msg_commit_batch(NULL, 1), -EINVAL);
+	assert_int_equal(mrc_msg_commit_batch(msgs, 0), -EINVAL);
+	assert_int_equal(mrc_msg_commit_batch(msgs, 3), -EALREADY);
+	assert_false(fake_take(f, &sqe));
+	/* And has taken no verdict from them. */
+	assert_int_equal(mrc_msg_reject(msgs[1], 4), 0);
+	fake_expect(f, MRC_SQE_REJECT);
+	assert_int_equal(mrc_msg_commit_batch(msgs, 2), -EALREADY);
+	assert_int_equal(mrc_msg_commit(msgs[0]), 0);
+	assert_int_equal(fake_expect(f, MRC_SQE_COMMIT).flags, 0);
+}
+
 static void releases_wait_for_room_and_keep_their_order(void **state)
 {
 	struct fake *f = *state;
@@ -663,6 +687,7 @@ int main(void)
 		ATTACHED(send_table_and_ring_have_bounds),
 		ATTACHED(daemon_is_rung_when_it_sleeps_and_only_then),
 		ATTACHED(message_gets_one_verdict),
+		ATTACHED(batch_that_cannot_be_says_nothing),
 		ATTACHED(releases_wait_for_room_and_keep_their_order),
 		ATTACHED(gap_is_an_event_and_a_blocking_receive_passes_it),
 		ATTACHED(channel_freed_in_mid_life_is_finished_by_the_library),

@@ -535,6 +535,69 @@ static void blocking_receive_misses_no_wake_up(void **state)
 #define ATTACHED(test) cmocka_unit_test_setup_teardown(test, fake_setup_attached, fake_teardown)
 #define FRESH(test)    cmocka_unit_test_setup_teardown(test, fake_setup, fake_teardown)
 
+/* The daemon takes a batch of two and answers `status`, after something that is not the batch's. */
+static void answer_batch(struct fake *f, int status)
+{
+	struct mrc_sqe first = fake_expect(f, MRC_SQE_COMMIT);
+	struct mrc_sqe last = fake_expect(f, MRC_SQE_COMMIT);
+
+	assert_int_equal(first.channel, 1);
+	assert_int_equal(first.flags, MRC_SQE_FLAG_BATCH);
+	assert_int_equal(last.channel, 2);
+	assert_int_equal(last.flags, MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END);
+	fake_post(f, fake_arrival(f, 1, 100, 0, "b"));
+	fake_post(f, (struct mrc_cqe){.type = MRC_CQE_BATCH,
+				      .user_data = last.user_data,
+				      .status = status});
+}
+
+static void run_commit_batch(struct fake *f)
+{
+	answer_batch(f, MRC_STATUS_OK);
+}
+
+static void run_reject_batch(struct fake *f)
+{
+	answer_batch(f, MRC_STATUS_CLOSED);
+}
+
+static void run_die(struct fake *f)
+{
+	fake_expect(f, MRC_SQE_COMMIT);
+	fake_die(f);
+}
+
+static void batch_waits_for_the_daemons_word(void **state)
+{
+	static const struct {
+		void (*run)(struct fake *f);
+		int want;
+	} rows[] = {{run_commit_batch, 0}, {run_reject_batch, -ECANCELED}, {run_die, -ECONNRESET}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fake *f = *state;
+		struct mrc_msg *msgs[2];
+		struct act act;
+
+		fake_channel(f, f->client, 1);
+		fake_channel(f, f->client, 2);
+		for (uint32_t m = 0; m < 2; m++) {
+			fake_post(f, fake_arrival(f, m + 1, 0, 0, "a"));
+			msgs[m] = fake_event(f->client, MRC_EVENT_RECEIVED).msg;
+		}
+		act_start(&act, f, rows[i].run);
+		assert_int_equal(mrc_msg_commit_batch(msgs, 2), rows[i].want);
+		act_join(&act);
+		assert_int_equal(mrc_msg_commit(msgs[0]), -EALREADY);
+		if (rows[i].want != -ECONNRESET) /* what was not the batch's was kept */
+			assert_int_equal(fake_event(f->client, MRC_EVENT_RECEIVED).number, 100);
+		mrc_msg_release(msgs[0]);
+		mrc_msg_release(msgs[1]);
+		assert_int_equal(fake_teardown(state), 0);
+		assert_int_equal(fake_setup_attached(state), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +607,7 @@ int main(void)
 		FRESH(death_wakes_every_blocking_call),
 		ATTACHED(signal_ends_a_blocking_call),
 		ATTACHED(blocking_send_waits_for_room_in_the_ring),
+		ATTACHED(batch_waits_for_the_daemons_word),
 		ATTACHED(descriptor_is_readable_while_there_are_events),
 		ATTACHED(descriptor_calls_again_for_what_found_no_room),
 		ATTACHED(client_without_descriptor_is_armed_only_while_it_sleeps),

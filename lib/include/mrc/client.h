@@ -103,6 +103,8 @@ struct mrc_attach_options {
 
 /* The code of a rejection by the library: the channel was freed before the program took the message. */
 #define MRC_CODE_NOT_READ UINT32_MAX
+/* The code of a rejection because another message of its batch could not be committed. */
+#define MRC_CODE_BATCH (UINT32_MAX - 1)
 
 /* ---- attachment ---- */
 
@@ -255,6 +257,19 @@ struct mrc_channel *mrc_msg_channel(const struct mrc_msg *msg);
 
 /* Tell the sender now that it is accepted; the memory stays readable until release. */
 int mrc_msg_commit(struct mrc_msg *msg);
+/*
+ * Accept `count` messages, of any channels of one client, together: all are
+ * committed, or none is. Waits for the daemon's word, some microseconds. A
+ * program that ends before has committed none; to turn all down, reject each.
+ *
+ * 0           all are committed
+ * -ECANCELED  one could not be any more, for its channel has ended or its sender
+ *             has given it up: the others were rejected with MRC_CODE_BATCH
+ * -EINVAL     none, or messages of several clients; nothing was said
+ * -EALREADY   one has its verdict already, or is named twice; nothing was said
+ * -ECONNRESET the daemon has gone: not known; the senders see it as unknown or not at all
+ */
+int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count);
 /* Tell the sender no, with a code. Before commit; -EALREADY after. */
 int mrc_msg_reject(struct mrc_msg *msg, uint32_t code);
 /* Give the memory back; commits, unless rejected before. Never fails. NULL is fine. */

@@ -123,10 +123,19 @@ enum mrc_sqe_op {
 	MRC_SQE_UNLISTEN = 8, /* channel is the listener's id */
 };
 
+/*
+ * On COMMIT: this message is committed together with others, all or none of
+ * them. Of a batch nothing is said before its end; the end is answered once,
+ * with MRC_CQE_BATCH and its user_data. Batches do not overlap, and a member is
+ * not spoken of before its batch has ended.
+ */
+#define MRC_SQE_FLAG_BATCH     1U
+#define MRC_SQE_FLAG_BATCH_END 2U /* with FLAG_BATCH: the last member */
+
 struct mrc_sqe {
 	uint8_t op;     /* enum mrc_sqe_op */
 	uint8_t level;  /* enum mrc_level; SEND only */
-	uint16_t flags; /* 0 */
+	uint16_t flags; /* MRC_SQE_FLAG_*; COMMIT only */
 	uint32_t channel;
 	uint64_t user_data;
 	uint64_t number; /* of a received message: COMMIT, REJECT, RELEASE */
@@ -150,6 +159,8 @@ enum mrc_cqe_type {
 				* SENDs that were still in the ring then: those follow, with
 				* status CLOSED */
 	MRC_CQE_GAP = 7,       /* channel, number: this message was given up by its sender */
+	MRC_CQE_BATCH = 8,     /* user_data, status: OK all are committed; CLOSED one could not be,
+				* and those that could are rejected with MRC_CODE_BATCH */
 };
 
 /*
