@@ -257,7 +257,7 @@ static json_t *mrcd_control_drill(struct mrcd_worker *worker, const json_t *comm
 	count = what != NULL && rail->ops->drill != NULL ? rail->ops->drill(rail, what) : -EINVAL;
 	if (count < 0)
 		return mrcd_control_error("rail %s has no drill \"%s\"; rails of queue pairs have "
-					  "qp-error",
+					  "qp-error, damage-payload, damage-headers, damage-none",
 					  name, what != NULL ? what : "");
 	mrcd_warn("rail %s: drill %s broke %d", name, what, count);
 	return mrcd_control_ok(

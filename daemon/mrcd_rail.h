@@ -107,8 +107,10 @@ struct mrcd_rail_ops {
 	void (*hold_free)(struct mrcd_rail *rail, uint64_t hold);
 	/*
 	 * Break something on purpose, for tests of the daemon (mrcctl drill): "qp-error"
-	 * puts the queue pairs that are up into ERR, and tells nobody. Answers how many
-	 * things broke; -EINVAL: no such drill. NULL: there is none.
+	 * puts the queue pairs that are up into ERR, and tells nobody; "damage-payload"
+	 * and "damage-headers" flip a bit in some of the frames that arrive from now on,
+	 * "damage-none" ends it. Answers how many things broke, of damage how many bits
+	 * so far; -EINVAL: no such drill. NULL: there is none.
 	 */
 	int (*drill)(struct mrcd_rail *rail, const char *what);
 	/* Adds what people want to see of it to a rail's object (mrcctl). NULL: nothing. */

@@ -490,25 +490,6 @@ static void verbs_link_changed(struct mrcd_rail *rail)
 		mrcd_verbs_device_refresh(verbs->device);
 }
 
-/* As if the device had done it. It takes a millisecond of the loop's: this is a drill. */
-static int verbs_drill(struct mrcd_rail *rail, const char *what)
-{
-	struct mrcd_verbs *verbs = rail->kind_data;
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	struct mrcd_verbs_link *link;
-	int count = 0;
-
-	if (strcmp(what, "qp-error") != 0)
-		return -EINVAL;
-	LIST_FOREACH(link, &verbs->links, entry)
-	{
-		if (link->state == MRCD_VERBS_LINK_UP &&
-		    ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) == 0)
-			count++;
-	}
-	return count;
-}
-
 static void verbs_forget(struct mrcd_rail *rail, struct mrcd_peer *peer)
 {
 	struct mrcd_verbs *verbs = rail->kind_data;
@@ -538,6 +519,6 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.region_remove = mrcd_verbs_region_remove,
 	.hold_data = mrcd_verbs_hold_data,
 	.hold_free = mrcd_verbs_hold_free,
-	.drill = verbs_drill,
+	.drill = mrcd_verbs_drill,
 	.describe = mrcd_verbs_describe,
 };

@@ -145,6 +145,13 @@ struct mrcd_verbs_counters {
 	uint64_t fences;
 };
 
+/* What a drill has done to frames after they arrived. */
+enum mrcd_verbs_damage {
+	MRCD_VERBS_DAMAGE_NONE,
+	MRCD_VERBS_DAMAGE_PAYLOAD,
+	MRCD_VERBS_DAMAGE_HEADERS,
+};
+
 /* The verbs part of one rail. Owned by its rail, in kind_data. */
 struct mrcd_verbs {
 	struct mrcd_rail *rail;
@@ -182,6 +189,8 @@ struct mrcd_verbs {
 	uint64_t turn_bytes; /* of payload checked or copied in this turn */
 
 	struct mrcd_verbs_counters counters;
+	enum mrcd_verbs_damage damage;
+	uint64_t flip_turn, flips; /* frames that could be damaged, and those that were */
 	char last_error[MRCD_VERBS_REASON_BYTES];
 	struct mrcd_log_limit error_limit;
 };
@@ -308,6 +317,13 @@ static inline uint8_t *mrcd_verbs_entry_data(const struct mrcd_verbs_device *dev
 {
 	return device->entry_memory + (size_t)index * device->entry_stride;
 }
+
+/* ---- mrcd_verbs_drill.c ---- */
+
+/* mrcd_rail.h */
+int mrcd_verbs_drill(struct mrcd_rail *rail, const char *what);
+/* One bit in one of a few frames; the device's own checks are behind us. */
+void mrcd_verbs_drill_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes);
 
 /* ---- mrcd_rail_verbs.c ---- */
 

@@ -30,13 +30,16 @@ struct received {
 static void direct_judge(struct received *in)
 {
 	const struct mrc_wire_hdr *hdr = in->hdr;
-	const uint8_t *memory = NULL;
+	struct mrcd_verbs *verbs = in->link->verbs;
+	uint8_t *memory = NULL;
 	struct mrc_place place;
 
 	if (mrc_conn_place_whole(mrcd_peer_conn(in->link->link.peer), hdr, &place) &&
 	    !place.is_scratch)
-		memory = mrcd_landing_memory(in->link->verbs->rail->worker, &place, hdr->body_len);
+		memory = mrcd_landing_memory(verbs->rail->worker, &place, hdr->body_len);
 	in->is_placed = memory != NULL;
+	if (memory && verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD)
+		mrcd_verbs_drill_flip(verbs, memory, hdr->body_len);
 	if (memory && !(hdr->flags & MRC_WIRE_F_UNCHECKED))
 		in->is_body_good = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
 }
@@ -132,7 +135,8 @@ static bool header_take(struct mrcd_verbs_link *link, const uint8_t *data, uint3
 static void entry_take(struct mrcd_verbs_link *link, uint32_t index)
 {
 	struct mrcd_rail *rail = link->verbs->rail;
-	const uint8_t *data = mrcd_verbs_entry_data(link->device, index);
+	uint8_t *data = mrcd_verbs_entry_data(link->device, index);
+	struct mrcd_verbs *verbs = link->verbs;
 	struct mrc_wire_hdr hdr;
 	struct received in = {
 		.link = link,
@@ -148,9 +152,13 @@ static void entry_take(struct mrcd_verbs_link *link, uint32_t index)
 	    (link->state != MRCD_VERBS_LINK_UP && link->state != MRCD_VERBS_LINK_STOPPING &&
 	     link->state != MRCD_VERBS_LINK_LAST))
 		return;
+	if (verbs->damage == MRCD_VERBS_DAMAGE_HEADERS)
+		mrcd_verbs_drill_flip(verbs, data, MRC_WIRE_HDR_BYTES);
 	if (!header_take(link, data, link->device->entries[index].len_bytes, &hdr))
 		return;
 	rail->frames_received++;
+	if (verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD && !(hdr.flags & MRC_WIRE_F_DIRECT))
+		mrcd_verbs_drill_flip(verbs, data + MRC_WIRE_HDR_BYTES, hdr.body_len);
 	if (hdr.type == MRC_WIRE_FRAG) {
 		rail->bytes_received += hdr.body_len;
 		link->verbs->turn_bytes += hdr.body_len;
