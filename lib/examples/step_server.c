@@ -91,7 +91,7 @@ static int step_take(struct mrc_channel *workers[], int count, int step)
 int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 0;
-	struct mrc_channel *workers[WORKERS_MAX];
+	struct mrc_channel *workers[WORKERS_MAX] = {NULL};
 	struct mrc_client *client;
 	int r;
 
