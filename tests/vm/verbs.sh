@@ -2,9 +2,11 @@
 # Rails over real queue pairs: two daemons in a virtual machine whose kernel has soft-RoCE (or soft-iWARP), booted
 # once for all the cases that are named. The end-to-end tests of tests/e2e run there as they are; those of
 # tests/vm/verbs besides.
-#	tests/vm/verbs.sh [--device rxe|siw|none] [CASE|SET...]    the set `all` if none is named
-#	tests/vm/verbs.sh --list [SET]                             their names; sets: all, smoke, sanitized, tcp
+#	tests/vm/verbs.sh [--device rxe|siw|none] [--clock instructions] [CASE|SET...]    the set `all` if none is named
+#	tests/vm/verbs.sh --list [SET]                             their names; sets: all, smoke, stalls, sanitized, tcp
 # With --device none rails are of type tcp: what fails there too is no fault of verbs.
+# With --clock instructions time in the guest is the work of its processor (tests/vm/run -i): what takes long in there
+# is slow by itself, however busy this machine is.
 # Binaries are those of $MRC_BUILD (build). Prints `ok N - NAME` or `not ok N - NAME` for each, figures below it.
 # Exit: 0 good, 1 not, 77 when no virtual machine can be made here.
 set -euo pipefail
@@ -25,16 +27,21 @@ cases_of() { # SET
 	all) printf '%s\n' "${e2e[@]}" "${verbs[@]}" ;;
 	tcp) printf '%s\n' "${e2e[@]}" loss_and_delay failures_200 ;;
 	smoke) printf '%s\n' bw_stream sizes carrier_loss silence kill_receiver_daemon kill_sender_client devices_shown ;;
+	stalls) printf '%s\n' failures_two_rails failures_200 ;;
 	sanitized) printf '%s\n' cables silence_one_way kill_receiver_daemon kill_sender_client qp_error ghosts ;;
 	*) return 1 ;;
 	esac
 }
 
-device=rxe cases=()
+device=rxe clock=machine cases=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--device)
 		device=${2:?}
+		shift
+		;;
+	--clock)
+		clock=${2:?}
 		shift
 		;;
 	--list)
@@ -42,7 +49,7 @@ while [ $# -gt 0 ]; do
 		exit 0
 		;;
 	-*)
-		sed -n '5,7s/^# \?//p' "$0" >&2
+		sed -n '5,10s/^# \?//p' "$0" >&2
 		exit 2
 		;;
 	*)
@@ -67,7 +74,7 @@ done
 if [ "$device" = siw ]; then "$here/make" --siw; fi
 # Emulated processors carry some 10 MB/s over soft-RoCE in all, and everything waits for everything else when they do:
 # streams are paced below that, messages small, memories of clients, which are pinned, as well; and patience.
-export MRC_BUILD=$build LAB_PLACE=guest LAB_GUEST_DEVICE=$device
+export MRC_BUILD=$build LAB_PLACE=guest LAB_GUEST_DEVICE=$device LAB_GUEST_CLOCK=$clock
 export LAB_SLOWNESS=${LAB_SLOWNESS:-4} E2E_RATE=${E2E_RATE:-100mbit} E2E_SIZE=${E2E_SIZE:-128KiB} E2E_PACE=${E2E_PACE:-24Mb/s}
 export LAB_YAML=${LAB_YAML:-"clients: {landing-arena: 16MiB, send-arena: 16MiB}"}
 export LAB_RAIL_TYPE=verbs LAB_POLL=${LAB_POLL:-0.1}
@@ -79,4 +86,6 @@ mapfile -t -O ${#near[@]} near < <(ldd "${near[@]}" 2>/dev/null | sed -nE 's,.*[
 VERBS_NEAR=$(readlink -f "${near[@]}" | sort -u)
 export VERBS_NEAR
 cd "$top"
-exec "$here/run" -m 3G -t "${VERBS_SECONDS:-3000}" "$here/verbs_inside.sh" "${cases[@]}"
+count=()
+[ "$clock" != instructions ] || count=(-i)
+exec "$here/run" "${count[@]}" -m 3G -t "${VERBS_SECONDS:-3000}" "$here/verbs_inside.sh" "${cases[@]}"
