@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #define MRCD_CONF_FILE    "/etc/mrcd/mrcd.yaml"
 #define MRCD_EXIT_USAGE   2
 #define MRCD_STATUS_BYTES 160
+#define MRCD_LARGE_BYTES  (128 * 1024) /* glibc's own threshold at the start */
 
 /* The whole. Owned by main(). */
 struct mrcd {
@@ -429,6 +431,14 @@ static int mrcd_run(const char *file)
 	int r;
 
 	mrcd_log_init(LOG_INFO);
+	/*
+	 * Left alone, glibc takes memory of 2 MiB, as each link's queue has, from its heaps
+	 * once one such was freed; then calloc() writes all of it, and what a rail that comes
+	 * back needs is no longer the few pages that it uses.
+	 */
+#ifdef M_MMAP_THRESHOLD
+	mallopt(M_MMAP_THRESHOLD, MRCD_LARGE_BYTES);
+#endif
 	/* Not worth another try: the unit does not start us again after this one. */
 	if (mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd.conf) < 0)
 		return EX_CONFIG;
