@@ -838,12 +838,11 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 		peer->is_pump_wanted = true;
 	if (mrcd_peer_handle(peer, &ev) != -EPROTO)
 		return 0;
-	mrcd_warn("rail %s to %s: %s frame breaks the protocol: channel %u, message %llu, offset "
-		  "%llu, "
-		  "argument %llu, %u bytes",
-		  path->rail->conf->name, peer->name, mrc_wire_type_name(hdr->type), hdr->channel,
-		  (unsigned long long)hdr->msg, (unsigned long long)hdr->offset,
-		  (unsigned long long)hdr->arg, hdr->body_len);
+	mrcd_warn("rail %s to %s: %s frame breaks the protocol: %s (channel %u, message %llu, "
+		  "offset %llu, argument %llu, %u bytes)",
+		  path->rail->conf->name, peer->name, mrc_wire_type_name(hdr->type),
+		  mrc_conn_breach(peer->conn), hdr->channel, (unsigned long long)hdr->msg,
+		  (unsigned long long)hdr->offset, (unsigned long long)hdr->arg, hdr->body_len);
 	return -EPROTO;
 }
 

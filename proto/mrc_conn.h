@@ -132,6 +132,8 @@ struct mrc_channel_info {
 };
 
 void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out);
+/* After MRC_EV_ARRIVED was answered -EPROTO: what was wrong, for people. A static string. */
+const char *mrc_conn_breach(const struct mrc_conn *conn);
 void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 			struct mrc_path_info *info_out);
 /* Walk the channels: start with *iter 0; false at the end. */

@@ -96,6 +96,7 @@ struct mrc_conn {
 	char host[MRC_NAME_MAX + 1];
 	char peer[MRC_NAME_MAX + 1];
 	bool is_initiator;
+	const char *breach; /* why the last frame was refused, if it was */
 	uint64_t boot_id;
 	uint64_t peer_boot_id;
 	uint32_t epoch;      /* held; 0: none */

@@ -23,6 +23,11 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 		info_out->paths_good += conn->paths[i].state == MRC_PATH_GOOD;
 }
 
+const char *mrc_conn_breach(const struct mrc_conn *conn)
+{
+	return conn->breach ? conn->breach : "";
+}
+
 /* Far below its siblings though it is kept full, or far slower to answer: shown as degraded. */
 static bool is_degraded(const struct mrc_conn *conn, const struct mrc_path *path)
 {

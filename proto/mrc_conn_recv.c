@@ -459,6 +459,12 @@ static int on_drained(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, con
 
 /* ---- words about paths ---- */
 
+static int breach(struct mrc_conn *conn, const char *what)
+{
+	conn->breach = what;
+	return -EPROTO;
+}
+
 /* What an answer proves may convict a path that is late. */
 static void judge_all(struct mrc_conn *conn)
 {
@@ -478,8 +484,10 @@ static int counts_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, co
 		memcpy(copy, body, hdr->body_len);
 	ctl_taken = mrc_get_u64(&c);
 	count = mrc_get_u8(&c);
-	if (!c.ok || count > MRC_PATHS_MAX || !mrc_ctl_acked(conn, ctl_taken))
-		return -EPROTO;
+	if (!c.ok || count > MRC_PATHS_MAX)
+		return breach(conn, "counts that end too soon");
+	if (!mrc_ctl_acked(conn, ctl_taken))
+		return breach(conn, "more control frames taken in than were made");
 	for (uint8_t i = 0; i < count; i++) {
 		uint16_t path_id = mrc_get_u16(&c);
 		uint32_t epoch = mrc_get_u32(&c);
@@ -487,11 +495,11 @@ static int counts_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, co
 		struct mrc_path *path = mrc_conn_path_by_id(conn, path_id);
 
 		if (!c.ok)
-			return -EPROTO;
+			return breach(conn, "counts that end too soon");
 		if (!path || path->epoch != epoch || !path->is_connected)
 			continue; /* of an epoch that is over */
 		if (mrc_conn_path_acked(conn, path, taken))
-			return -EPROTO;
+			return breach(conn, "more frames of a path taken in than were sent");
 	}
 	return 0;
 }
@@ -579,6 +587,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	const struct mrc_wire_hdr *hdr = ev->hdr;
 	int r = 0;
 
+	conn->breach = "out of place, or a field out of range";
 	/* Left over from a fenced epoch (DESIGN 7.3), or given up already: not taken in. */
 	if (!path->is_connected || ev->path_epoch != path->epoch || path->do_fence) {
 		if (ev->hold)
@@ -588,7 +597,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	if (hdr->conn_epoch != conn->epoch || hdr->path_epoch != path->epoch) {
 		if (ev->hold)
 			hold_refuse(conn, ev->hold);
-		return -EPROTO;
+		return breach(conn, "another epoch than its path's");
 	}
 	/* No client can write there, so it is the path that damages (DESIGN 7.12). */
 	if (!ev->is_body_good && hdr->type != MRC_WIRE_FRAG) {
@@ -600,7 +609,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	if (path->share_given && path->taken - path->taken_told >= path->share_given) {
 		if (ev->hold)
 			hold_refuse(conn, ev->hold);
-		return -EPROTO;
+		return breach(conn, "beyond the share of receive entries");
 	}
 	path->taken++;
 	/* Before it has used its share up. */

@@ -193,6 +193,9 @@ static void more_than_a_share_is_refused_until_an_ack_gives_it_anew(void **state
 		for (uint32_t n = 0; n < 1000 && path->taken - path->taken_told < shares[i]; n++)
 			assert_int_equal(lab_feed(&h, 0, probe, NULL), 0);
 		assert_int_equal(lab_feed(&h, 0, probe, NULL), shares[i] ? -EPROTO : 0);
+		if (shares[i])
+			assert_string_equal(mrc_conn_breach(h.conn),
+					    "beyond the share of receive entries");
 		h.now_ns += MRC_MS;
 		lab_timer(&h);
 		lab_pump(&h);
