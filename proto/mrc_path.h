@@ -123,6 +123,7 @@ struct mrc_path {
 	uint64_t round_ns;          /* when it was sent */
 	uint64_t round_bytes;       /* and what was sent since, its own included */
 	uint64_t rate_assumed;      /* while it has no rate of its own: the best of its siblings */
+	bool is_evidence_late;      /* we stood still once since evidence_ns: it began anew then */
 	bool is_on_trial;           /* suspected by time, and not yet known whether rightly */
 	uint64_t window_bytes;
 	uint64_t full_ns;  /* when it was last kept full: what its rate says then is its own */
@@ -130,11 +131,10 @@ struct mrc_path {
 	uint64_t floor_until_ns; /* then it falls back */
 
 	/* Timers. */
-	uint64_t evidence_ns;  /* since when a sibling's answers speak against it; MRC_NEVER: not */
-	bool is_evidence_late; /* we stood still once since: it began anew then */
-	uint64_t judge_ns;     /* look at oldest_sent_ns again; MRC_NEVER: nothing to judge */
-	uint64_t revive_ns;    /* suspected: give the transport up then */
-	uint64_t connect_ns;   /* start an attempt then (initiator) */
+	uint64_t evidence_ns; /* since when a sibling's answers speak against it; MRC_NEVER: not */
+	uint64_t judge_ns;    /* look at oldest_sent_ns again; MRC_NEVER: nothing to judge */
+	uint64_t revive_ns;   /* suspected: give the transport up then */
+	uint64_t connect_ns;  /* start an attempt then (initiator) */
 	uint64_t backoff_ns;
 	uint64_t good_since_ns; /* carries data since; resets the backoff */
 
