@@ -389,8 +389,15 @@ static void end_append_if_ready(struct mrc_conn *conn, struct mrc_channel *ch)
 /* Can nothing of the peer's land in this channel's memory any more? (DESIGN 7.6) */
 static bool is_drained(struct mrc_conn *conn, struct mrc_channel *ch)
 {
-	if (!ch->is_detached && !conn->is_direct_seen)
+	/*
+	 * No path could write so far, and what may come up is told no key before the peer
+	 * has heard of this end: else it would write to memory that is somebody else's now.
+	 */
+	if (!ch->is_detached && !conn->is_direct_seen && (ch->end_appended || ch->peer_drained)) {
+		if (!ch->peer_drained)
+			conn->keys_after = conn->ctl_next;
 		return true;
+	}
 	if (!ch->is_detached && !ch->peer_drained)
 		return false;
 	return mrc_drain_is_over(conn, &ch->drain);
@@ -568,6 +575,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 		mrc_list_entry(at, struct mrc_channel, in_all)->peer_space = NULL;
 	mrc_space_forget_all(conn);
 	/* After the paths: what they said and marked belongs to the old epoch's logs. */
+	conn->keys_after = 0;
 	conn->ctl_next = 0;
 	conn->ctl_sent = 0;
 	conn->ctl_acked = 0;
@@ -801,7 +809,8 @@ static int on_channel_event(struct mrc_conn *conn, const struct mrc_event_in *ev
 		r = on_landing(conn, ch, &ev->msg);
 	else
 		r = on_verdict(conn, ch, ev->kind, &ev->msg);
-	mrc_conn_touch(conn, ch);
+	if (ev->kind != MRC_EV_COMMIT_ASK)
+		mrc_conn_touch(conn, ch);
 	return r;
 }
 

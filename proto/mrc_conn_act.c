@@ -61,8 +61,9 @@ static void counts_body(struct mrc_conn *conn, struct mrc_act_post *post)
 	mrc_put_u64(&c, conn->ctl_taken);
 	mrc_put_u8(&c, count);
 	for (uint8_t i = 0; i < conn->path_count; i++) {
-		const struct mrc_path *about = &conn->paths[i];
+		struct mrc_path *about = &conn->paths[i];
 
+		about->taken_said = about->taken;
 		if (!about->is_connected || !about->is_known)
 			continue;
 		mrc_put_u16(&c, about->path_id);
@@ -106,7 +107,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			act->post.hdr.addr = path->body_bytes_given;
 			return true;
 		}
-		if (path->do_keys && path->is_direct) {
+		if (path->do_keys && path->is_direct && conn->ctl_acked >= conn->keys_after) {
 			struct mrc_wire_hdr keys = {0};
 
 			if (mrc_space_key_frame(conn, path, &keys)) {
@@ -602,11 +603,6 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 	if (!conn->ack_now && !(conn->is_posting && conn->ack_due_ns != MRC_NEVER))
 		return false;
 	path = mrc_conn_path_for_control(conn, MRC_ROOM_ACK);
-	/* With others it costs nothing on a stream; on a queue pair it takes a receive entry of the
-	 * peer's: there it goes along only when it is half due, and wakes nobody for itself. */
-	if (!conn->ack_now && path && path->share &&
-	    conn->ack_due_ns > conn->now_ns + mrc_conn_ack_delay_ns(conn) / 2)
-		return false;
 	if (!path) {
 		/* None in service yet: the path being probed carries its own acknowledgement. */
 		for (uint8_t i = 0; i < conn->path_count && !path; i++) {
@@ -617,6 +613,11 @@ static bool next_ack(struct mrc_conn *conn, struct mrc_action *act)
 		}
 	}
 	if (!path)
+		return false;
+	/* With others it costs nothing on a stream; on a queue pair it takes a receive entry of the
+	 * peer's: there it goes along only when it is half due, and wakes nobody for itself. */
+	if (!conn->ack_now && path->share &&
+	    conn->ack_due_ns > conn->now_ns + mrc_conn_ack_delay_ns(conn) / 2)
 		return false;
 	record = post_begin(conn, path, act, MRC_WIRE_ACK, MRC_REC_ACK, 0);
 	act->post.hdr.arg = record->is_eliciting;

@@ -137,6 +137,7 @@ struct mrc_conn {
 	/* Control log. */
 	struct mrc_ctl_entry *ctl; /* ctl_count is a power of two */
 	uint32_t ctl_count;
+	uint64_t keys_after; /* no path is told keys before ctl_acked has come so far */
 	uint64_t ctl_next, ctl_sent, ctl_acked; /* numbers to append, to send, taken by the peer */
 	uint64_t ctl_taken;                     /* numbers of the peer's taken by us */
 	uint64_t ctl_back_ns;                   /* last time it went back */

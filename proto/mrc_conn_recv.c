@@ -605,8 +605,8 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		mrc_conn_path_leave(conn, path, MRC_REASON_CORRUPT, true);
 		return 0;
 	}
-	/* It can have heard of no more than our last ACK told, so its share ends there (DESIGN 7.14). */
-	if (path->share_given && path->taken - path->taken_told >= path->share_given) {
+	/* It can have heard of no more than we last said, so its share ends there (DESIGN 7.14). */
+	if (path->share_given && path->taken - path->taken_said >= path->share_given) {
 		if (ev->hold)
 			hold_refuse(conn, ev->hold);
 		return breach(conn, "beyond the share of receive entries");

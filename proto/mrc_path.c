@@ -48,6 +48,7 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->sent = 0;
 	path->taken = 0;
 	path->taken_told = 0;
+	path->taken_said = 0;
 	path->bytes_in_flight = 0;
 	path->oldest_sent_ns = MRC_NEVER;
 	path->answered_sent_ns = 0;

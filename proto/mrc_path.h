@@ -111,6 +111,7 @@ struct mrc_path {
 	/* Frames received in this epoch, and what we told the peer of it. */
 	uint64_t taken;
 	uint64_t taken_told; /* in the last ACK */
+	uint64_t taken_said; /* in the last ACK or PROBE_ACK: the peer can have heard of no more */
 	uint64_t taken_prev; /* final count of the epoch before, for PATH_FENCED */
 
 	/* Estimates. */

@@ -418,6 +418,41 @@ static void our_key_is_told_on_its_path_and_again_on_each_epoch(void **state)
 	lab_host_fini(&f.h);
 }
 
+/*
+ * While no path could write directly, the memory of a channel that ends is free
+ * at once. A path that comes up then carries no key before the peer has heard of
+ * that end: it would write where somebody else's memory is.
+ */
+static void keys_wait_until_the_peer_knows_whose_memory_is_free(void **state)
+{
+	for (int is_heard = 0; is_heard < 2; is_heard++) {
+		uint32_t ids[2], from;
+		struct lab_host h;
+
+		lab_host_init(&h, "a", "b", LAB_BOOT_A, 2, NULL);
+		lab_path_good(&h, 0, false);
+		for (int i = 0; i < 2; i++) {
+			ids[i] = lab_solo_channel(&h, false);
+			lab_ack_all(&h);
+		}
+		assert_int_equal(lab_channel(&h, MRC_EV_CH_ABORT, ids[0]), 0);
+		from = h.log_count;
+		lab_pump(&h);
+		assert_non_null(lab_find(&h, MRC_ACT_CH_FREE, from, 0));
+		if (is_heard)
+			lab_ack_all(&h);
+		assert_int_equal(lab_path_up(&h, 1, LAB_EPOCH, 1, LAB_BOOT_B, true), 0);
+		assert_int_equal(lab_key(&h, 1, true, RKEY, BASE), 0);
+		lab_pump(&h);
+		assert_non_null(lab_posted(&h, MRC_WIRE_PATH_OPEN, from, 0));
+		assert_int_equal(lab_posted(&h, MRC_WIRE_KEYS, from, 0) != NULL, is_heard);
+		lab_ack_all(&h);
+		lab_pump(&h);
+		assert_non_null(lab_posted(&h, MRC_WIRE_KEYS, from, 0));
+		lab_host_fini(&h);
+	}
+}
+
 static void a_key_for_nobody_or_no_path_is_refused(void **state)
 {
 	struct mrc_event_in ev = {.kind = MRC_EV_KEY, .key = {.flow = 77, .is_valid = true}};
@@ -541,6 +576,7 @@ int main(void)
 		cmocka_unit_test(a_space_is_kept_while_a_channel_leads_there),
 		cmocka_unit_test(a_new_conn_epoch_forgets_all_spaces),
 		cmocka_unit_test(our_key_is_told_on_its_path_and_again_on_each_epoch),
+		cmocka_unit_test(keys_wait_until_the_peer_knows_whose_memory_is_free),
 		cmocka_unit_test(a_key_for_nobody_or_no_path_is_refused),
 		cmocka_unit_test(a_path_that_cannot_write_directly_is_told_nothing),
 		cmocka_unit_test(each_client_has_a_space_and_numbers_do_not_come_again),
