@@ -427,6 +427,7 @@ void sim_channel_answer(struct sim_world *w, uint32_t chan, uint32_t side, uint3
 	struct mrc_event_in ev = {.kind = MRC_EV_CH_REFUSE, .channel = {.id = id}};
 	int r;
 
+	sim_pump(w, c->pair, side); /* no client has a turn before what has arrived is done with */
 	if (!ce->is_waiting || ce->id != id || ce->is_gone)
 		return;
 	ce->is_waiting = false;

@@ -35,6 +35,7 @@ enum timer_kind {
 	T_ERROR,
 	T_TRIED,
 	T_ENGINE,
+	T_TURN,
 	T_FENCED,
 	T_HELLO,
 	T_ANSWER,
@@ -268,6 +269,7 @@ struct pair_end {
 	struct sim_world *world; /* for the allocator */
 	struct mrc_conn *conn;
 	uint64_t timer_ns; /* armed; world time */
+	bool is_turn_due;
 	struct hold *holds;
 	uint64_t hold_next;
 	uint32_t holds_used;

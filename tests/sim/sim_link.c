@@ -513,6 +513,20 @@ static bool is_control_damaged(struct sim_world *w, const struct port *out, cons
 	return hdr->body_len && sim_chance(w, permille);
 }
 
+/* As a daemon does: what has arrived by the time it looks is all taken in before anything is said. */
+static void arrived_pump(struct sim_world *w, uint32_t pair, uint32_t side)
+{
+	struct pair_end *pe = &w->pairs[pair].ends[side];
+
+	if (w->o.turn_ns == 0) {
+		sim_pump(w, pair, side);
+	} else if (!pe->is_turn_due) {
+		pe->is_turn_due = true;
+		sim_timer_add(w, w->now_ns + 1 + sim_draw(w, w->o.turn_ns), T_TURN, pair, side, 0,
+			      0);
+	}
+}
+
 static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from)
 {
 	struct pair *pr = &w->pairs[pair];
@@ -610,7 +624,7 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 			 w->hosts[pr->hosts[from]].name);
 		sim_path_down(w, pair, path, side, MRC_REASON_PROTOCOL);
 	}
-	sim_pump(w, pair, side);
+	arrived_pump(w, pair, side);
 }
 
 void sim_arrive(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t from)

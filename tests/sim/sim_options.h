@@ -74,6 +74,8 @@ enum sim_fault {
 	X(close_after, "after so many messages at most; 0: as many as there are")                \
 	X(qp_timeout, "queue pairs try again after 4.096 us times 2 to the power of this,")      \
 	X(qp_retry, "so often more, then they break; 7: for ever")                               \
+	X(turn_ns,                                                                               \
+	  "longest time in which a host takes what arrives before it says anything; 0: none")    \
 	X(beside, "1: a connection beside each queue pair tells when its other end is gone")     \
 	X(frag_bytes, "limits.frag_bytes_max")                                                   \
 	X(eager_bytes, "limits.eager_bytes_max")                                                 \

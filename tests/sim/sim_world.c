@@ -182,6 +182,7 @@ static uint32_t timer_host(const struct sim_world *w, const struct timer *t)
 	case T_ANSWER:
 		return w->pairs[t->a].hosts[0];
 	case T_ENGINE:
+	case T_TURN:
 		return w->pairs[t->a].hosts[t->b];
 	case T_SEND:
 	case T_THINK:
@@ -240,6 +241,10 @@ static void timer_do(struct sim_world *w, const struct timer *t)
 		break;
 	case T_ENGINE:
 		sim_engine_timer(w, t->a, t->b, t->d);
+		break;
+	case T_TURN:
+		w->pairs[t->a].ends[t->b].is_turn_due = false;
+		sim_pump(w, t->a, t->b);
 		break;
 	case T_FENCED:
 		sim_path_fenced(w, t->a, t->b, t->c, t->d);

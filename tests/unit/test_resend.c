@@ -403,6 +403,7 @@ static bool is_up(const struct solo *s, uint8_t path)
 static void solo_share_renew(struct solo *s, uint8_t path)
 {
 	s->h.conn->paths[path].taken_told = s->h.conn->paths[path].taken;
+	s->h.conn->paths[path].taken_said = s->h.conn->paths[path].taken;
 }
 
 /* The peer takes in `count` frames more, and says so on the same path. */

@@ -190,7 +190,7 @@ static void more_than_a_share_is_refused_until_an_ack_gives_it_anew(void **state
 
 		shared_up(&h, shares[i]);
 		path = &h.conn->paths[0];
-		for (uint32_t n = 0; n < 1000 && path->taken - path->taken_told < shares[i]; n++)
+		for (uint32_t n = 0; n < 1000 && path->taken - path->taken_said < shares[i]; n++)
 			assert_int_equal(lab_feed(&h, 0, probe, NULL), 0);
 		assert_int_equal(lab_feed(&h, 0, probe, NULL), shares[i] ? -EPROTO : 0);
 		if (shares[i])
@@ -200,6 +200,46 @@ static void more_than_a_share_is_refused_until_an_ack_gives_it_anew(void **state
 		lab_timer(&h);
 		lab_pump(&h);
 		assert_int_equal(lab_feed(&h, 0, probe, NULL), 0);
+		lab_host_fini(&h);
+	}
+}
+
+/* The answer to a probe says it as well, and may go without an ACK: then all of a share may come. */
+static void a_whole_share_may_come_after_an_answered_probe(void **state)
+{
+	const uint32_t shares[] = {MRC_SHARE_MIN, 16, 64, 256};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(shares); i++) {
+		const struct mrc_path *path;
+		struct lab_host h;
+		uint32_t from;
+
+		shared_up(&h, shares[i]);
+		path = &h.conn->paths[0];
+		lab_ack_all(&h);
+		h.now_ns += MRC_S;
+		lab_timer(&h);
+		lab_pump(&h);
+		/* Some frames and a probe, fewer than have an ACK go at once. */
+		for (uint32_t n = 0; n < MRC_MIN(shares[i] / 2, 16) - 2; n++)
+			assert_int_equal(lab_feed(&h, 0,
+						  (struct mrc_wire_hdr){.type = MRC_WIRE_NOP},
+						  NULL),
+					 0);
+		assert_int_equal(lab_feed(&h, 0,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE, .msg = 7},
+					  NULL),
+				 0);
+		from = h.log_count;
+		lab_pump(&h);
+		assert_non_null(lab_posted(&h, MRC_WIRE_PROBE_ACK, from, 0));
+		assert_null(lab_posted(&h, MRC_WIRE_ACK, from, 0));
+		assert_true(path->taken > path->taken_told);
+		for (uint32_t n = 0; n <= shares[i]; n++)
+			assert_int_equal(lab_feed(&h, 0,
+						  (struct mrc_wire_hdr){.type = MRC_WIRE_NOP},
+						  NULL),
+					 n < shares[i] ? 0 : -EPROTO);
 		lab_host_fini(&h);
 	}
 }
@@ -683,6 +723,7 @@ int main(void)
 		cmocka_unit_test(a_share_is_heard_anew_in_each_epoch),
 		cmocka_unit_test(two_full_ends_free_each_other),
 		cmocka_unit_test(more_than_a_share_is_refused_until_an_ack_gives_it_anew),
+		cmocka_unit_test(a_whole_share_may_come_after_an_answered_probe),
 		cmocka_unit_test(an_ack_goes_along_when_it_is_free_or_half_due),
 		cmocka_unit_test(an_ack_is_due_when_half_a_share_is_used),
 		cmocka_unit_test(a_body_is_no_longer_than_the_peers_entries_take),
