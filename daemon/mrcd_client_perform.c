@@ -11,6 +11,7 @@ void mrcd_client_abort_channels(struct mrcd_client *client)
 	struct mrc_event_in ev;
 
 	MRC_ASSERT(client->is_dead);
+	client->batch = NULL; /* its members go with their channels */
 	for (uint32_t i = 0; i < client->side->limits->listeners_max; i++)
 		if (client->listeners[i].id != 0)
 			mrcd_listener_free(client, &client->listeners[i]);

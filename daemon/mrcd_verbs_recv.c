@@ -38,7 +38,8 @@ static void direct_judge(struct received *in)
 	    !place.is_scratch)
 		memory = mrcd_landing_memory(verbs->rail->worker, &place, hdr->body_len);
 	in->is_placed = memory != NULL;
-	if (memory && verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD)
+	if (memory && verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD &&
+	    !(hdr->flags & MRC_WIRE_F_UNCHECKED))
 		mrcd_verbs_drill_flip(verbs, memory, hdr->body_len);
 	if (memory && !(hdr->flags & MRC_WIRE_F_UNCHECKED))
 		in->is_body_good = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
@@ -157,7 +158,8 @@ static void entry_take(struct mrcd_verbs_link *link, uint32_t index)
 	if (!header_take(link, data, link->device->entries[index].len_bytes, &hdr))
 		return;
 	rail->frames_received++;
-	if (verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD && !(hdr.flags & MRC_WIRE_F_DIRECT))
+	if (verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD && hdr.type == MRC_WIRE_FRAG &&
+	    !(hdr.flags & (MRC_WIRE_F_DIRECT | MRC_WIRE_F_UNCHECKED)))
 		mrcd_verbs_drill_flip(verbs, data + MRC_WIRE_HDR_BYTES, hdr.body_len);
 	if (hdr.type == MRC_WIRE_FRAG) {
 		rail->bytes_received += hdr.body_len;

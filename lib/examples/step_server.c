@@ -38,14 +38,20 @@ static void reject_all(struct mrc_msg *shards[], int count, uint32_t code)
 			mrc_msg_reject(shards[i], code);
 }
 
-/* The sum of a shard's values; NAN when one is no number. */
-static double shard_sum(const struct mrc_msg *shard)
+/* The sum of all values; not finite when one is no number or a shard has another length. */
+static double step_sum(struct mrc_msg *const shards[], int count)
 {
-	const double *values = mrc_msg_data(shard);
 	double sum = 0;
 
-	for (size_t i = 0; i < mrc_msg_len_bytes(shard) / sizeof(*values); i++)
-		sum += values[i];
+	for (int i = 0; i < count; i++) {
+		const double *values = mrc_msg_data(shards[i]);
+		size_t len = mrc_msg_len_bytes(shards[i]);
+
+		if (len != mrc_msg_len_bytes(shards[0]))
+			return NAN;
+		for (size_t v = 0; v < len / sizeof(*values); v++)
+			sum += values[v];
+	}
 	return sum;
 }
 
@@ -53,20 +59,16 @@ static double shard_sum(const struct mrc_msg *shard)
 static int step_take(struct mrc_channel *workers[], int count, int step)
 {
 	struct mrc_msg *shards[WORKERS_MAX] = {NULL};
-	double sum = 0;
+	double sum;
 	int r = 0;
 
 	for (int i = 0; i < count; i++) {
 		int got = mrc_recv(workers[i], MRC_WAIT_FOREVER, &shards[i]);
 
-		if (got < 0) {
+		if (got < 0)
 			r = got; /* the others' shards shall be answered */
-			continue;
-		}
-		sum += mrc_msg_len_bytes(shards[i]) == mrc_msg_len_bytes(shards[0])
-			       ? shard_sum(shards[i])
-			       : NAN;
 	}
+	sum = r == 0 ? step_sum(shards, count) : NAN;
 	if (r < 0) {
 		reject_all(shards, count, CODE_MISSING);
 		printf("step %d: turned down, a shard is missing\n", step);

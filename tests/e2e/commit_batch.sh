@@ -8,14 +8,15 @@ e2e_hosts 2
 lab_spawn server b env MRC_SOCKET="$LAB_DIR/host/b/mrcd.sock" "$MRC_BUILD/lib/mrc_step_server" 3
 lab_wait_for "the service on b" 10 e2e_is b clients '[.[].listeners] | add > 0'
 declare -A feed
-for n in "${workers[@]}"; do
-	mkfifo "$LAB_DIR/worker$n"
-	exec {fd}<>"$LAB_DIR/worker$n"
-	feed[$n]=$fd
+worker() { # NUMBER
+	mkfifo "$LAB_DIR/worker$1"
+	exec {fd}<>"$LAB_DIR/worker$1"
+	feed[$1]=$fd
 	# shellcheck disable=SC2016 # what it says is for the inner shell
-	lab_spawn "worker$n" a env MRC_SOCKET="$LAB_DIR/host/a/mrcd.sock" \
-		bash -c 'exec "$1" b/step <"$2"' - "$MRC_BUILD/lib/mrc_step_worker" "$LAB_DIR/worker$n"
-done
+	lab_spawn "worker$1" a env MRC_SOCKET="$LAB_DIR/host/a/mrcd.sock" \
+		bash -c 'exec "$1" b/step <"$2"' - "$MRC_BUILD/lib/mrc_step_worker" "$LAB_DIR/worker$1"
+}
+for n in "${workers[@]}"; do worker "$n"; done
 shard() { # WORKER VALUES
 	echo "$2" >&"${feed[$1]}"
 }
@@ -53,4 +54,16 @@ diff - "$LAB_DIR/log/server.out" <<-'END' || lab_fail "the server says something
 	step 1: turned down, a shard is spoilt
 	step 2: turned down, a worker has gone
 END
+# One goes before it has sent anything: those that are in are rejected.
+workers=(4 5)
+lab_spawn second b env MRC_SOCKET="$LAB_DIR/host/b/mrcd.sock" "$MRC_BUILD/lib/mrc_step_server" 2
+lab_wait_for "the service on b again" 10 e2e_is b clients '[.[].listeners] | add > 0'
+for n in "${workers[@]}"; do
+	worker "$n"
+	lab_wait_for "worker $n" 10 e2e_is b channels "[.[] | select(.state == \"open\")] | length == $((n - 3))"
+done
+lab_kill worker4 KILL
+shard 5 "1 2 3"
+answers_are 0 "rejected: code 2" 5
+lab_status second 10
 e2e_end

@@ -259,15 +259,16 @@ struct mrc_channel *mrc_msg_channel(const struct mrc_msg *msg);
 int mrc_msg_commit(struct mrc_msg *msg);
 /*
  * Accept `count` messages, of any channels of one client, together: all are
- * committed, or none is. Waits for the daemon's word, some microseconds. A
- * program that ends before has committed none; to turn all down, reject each.
+ * committed, or none is. Waits for the daemon's word, some microseconds, and no
+ * signal ends that. A program that ends meanwhile has committed all or none; to
+ * turn all down, reject each.
  *
  * 0           all are committed
  * -ECANCELED  one could not be any more, for its channel has ended or its sender
  *             has given it up: the others were rejected with MRC_CODE_BATCH
  * -EINVAL     none, or messages of several clients; nothing was said
  * -EALREADY   one has its verdict already, or is named twice; nothing was said
- * -ECONNRESET the daemon has gone: not known; the senders see it as unknown or not at all
+ * -ECONNRESET the daemon has gone: all or none, not known which; senders may have heard either
  */
 int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count);
 /* Tell the sender no, with a code. Before commit; -EALREADY after. */
