@@ -585,6 +585,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 {
 	struct mrc_path *path = &conn->paths[ev->index];
 	const struct mrc_wire_hdr *hdr = ev->hdr;
+	bool is_epoch;
 	int r = 0;
 
 	conn->breach = "out of place, or a field out of range";
@@ -594,22 +595,20 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 			hold_refuse(conn, ev->hold);
 		return 0;
 	}
-	if (hdr->conn_epoch != conn->epoch || hdr->path_epoch != path->epoch) {
+	is_epoch = hdr->conn_epoch == conn->epoch && hdr->path_epoch == path->epoch;
+	/* It can have heard of no more than we last said, so its share ends there (DESIGN 7.14). */
+	if (!is_epoch ||
+	    (path->share_given && path->taken - path->taken_said >= path->share_given)) {
 		if (ev->hold)
 			hold_refuse(conn, ev->hold);
-		return breach(conn, "another epoch than its path's");
+		return breach(conn, is_epoch ? "beyond the share of receive entries"
+					     : "another epoch than its path's");
 	}
 	/* No client can write there, so it is the path that damages (DESIGN 7.12). */
 	if (!ev->is_body_good && hdr->type != MRC_WIRE_FRAG) {
 		path->header_errors++;
 		mrc_conn_path_leave(conn, path, MRC_REASON_CORRUPT, true);
 		return 0;
-	}
-	/* It can have heard of no more than we last said, so its share ends there (DESIGN 7.14). */
-	if (path->share_given && path->taken - path->taken_said >= path->share_given) {
-		if (ev->hold)
-			hold_refuse(conn, ev->hold);
-		return breach(conn, "beyond the share of receive entries");
 	}
 	path->taken++;
 	/* Before it has used its share up. */

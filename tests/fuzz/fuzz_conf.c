@@ -79,7 +79,7 @@ static void conf_check(const struct mrcd_conf *conf)
 		const struct mrcd_conf_rail *rail = &conf->rails[i];
 
 		FUZZ_CHECK(mrcd_conf_is_name(rail->name) && rail->port != 0);
-		FUZZ_CHECK(rail->interface[0] || rail->address[0]);
+		FUZZ_CHECK(rail->interface[0] || rail->address[0] || rail->device[0]);
 		for (uint32_t k = 0; k < i; k++)
 			FUZZ_CHECK(strcmp(rail->name, conf->rails[k].name) != 0);
 	}

@@ -532,6 +532,7 @@ void sim_channel_abort(struct sim_world *w, struct chan *c, uint32_t side)
 	struct chan_end *ce = &c->ends[side];
 	struct mrc_event_in ev = {.kind = MRC_EV_CH_ABORT, .channel = {.id = ce->id}};
 
+	sim_pump(w, c->pair, side); /* what has arrived is done with before a client's end is */
 	if (!ce->id || ce->is_freed || ce->is_gone || ce->is_aborted)
 		return;
 	ce->is_aborted = true;
