@@ -66,14 +66,6 @@ void mrcd_client_submit_batch(struct mrcd_client *client, struct mrcd_msg *msg,
 		msg->batch_next = client->batch;
 		client->batch = msg;
 	}
-	if (!(sqe->flags & MRC_SQE_FLAG_BATCH_END))
-		return;
-	if (client->answers_unread >= MRCD_ANSWERS_MAX)
-		mrcd_client_take_seen(client, UINT32_MAX);
-	if (client->answers_unread >= MRCD_ANSWERS_MAX) {
-		mrcd_client_break(client, "it asks on without reading %u answers",
-				  client->answers_unread);
-		return;
-	}
-	batch_end(client, sqe->user_data);
+	if (sqe->flags & MRC_SQE_FLAG_BATCH_END && mrcd_client_may_answer(client))
+		batch_end(client, sqe->user_data);
 }

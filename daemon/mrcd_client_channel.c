@@ -311,13 +311,8 @@ void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_reques
 	uint32_t id = 0;
 	int status;
 
-	if (client->answers_unread >= MRCD_ANSWERS_MAX)
-		mrcd_client_take_seen(client, UINT32_MAX);
-	if (client->answers_unread >= MRCD_ANSWERS_MAX) {
-		mrcd_client_break(client, "it asks on without reading %u answers",
-				  client->answers_unread);
+	if (!mrcd_client_may_answer(client))
 		return;
-	}
 	switch (request->op) {
 	case MRC_ABI_REQ_LISTEN:
 		status = listen_start(client, request, &id);
@@ -465,10 +460,10 @@ static void submit_unlisten(struct mrcd_client *client, uint32_t id)
 
 static bool flags_are_good(const struct mrc_sqe *sqe)
 {
-	if (sqe->flags == 0 || sqe->flags == MRC_SQE_FLAG_BATCH)
-		return sqe->flags == 0 || sqe->op == MRC_SQE_COMMIT;
-	return sqe->op == MRC_SQE_COMMIT &&
-	       sqe->flags == (MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END);
+	if (sqe->flags == 0)
+		return true;
+	return sqe->op == MRC_SQE_COMMIT && sqe->flags & MRC_SQE_FLAG_BATCH &&
+	       !(sqe->flags & ~(MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END));
 }
 
 void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)

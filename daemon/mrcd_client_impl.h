@@ -343,6 +343,8 @@ void mrcd_client_publish(struct mrcd_client *client, const struct mrc_cqe *cqe,
 uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget);
 /* Take up to `budget` submissions. Answers how many. */
 uint32_t mrcd_client_take_submissions(struct mrcd_client *client, uint32_t budget);
+/* Whether there is room for one more answer without a channel; a client that reads none is ended. */
+bool mrcd_client_may_answer(struct mrcd_client *client);
 /* Declare ourselves asleep for this client; false: something came in between, we are awake. */
 bool mrcd_client_sleep(struct mrcd_client *client);
 /* Wake it if it sleeps. */

@@ -102,6 +102,16 @@ uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget)
 	return count;
 }
 
+bool mrcd_client_may_answer(struct mrcd_client *client)
+{
+	if (client->answers_unread >= MRCD_ANSWERS_MAX)
+		mrcd_client_take_seen(client, UINT32_MAX);
+	if (client->answers_unread < MRCD_ANSWERS_MAX)
+		return true;
+	mrcd_client_break(client, "it asks on without reading %u answers", client->answers_unread);
+	return false;
+}
+
 uint32_t mrcd_client_take_submissions(struct mrcd_client *client, uint32_t budget)
 {
 	uint32_t tail;

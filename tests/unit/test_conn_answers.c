@@ -52,17 +52,25 @@ static void an_answered_probe_acknowledges_what_was_before_it(void **state)
 	lab_host_fini(&h);
 }
 
+/* Two paths, and a message under way on the first of them. Gives that path. */
+static struct mrc_path *under_way(struct lab_host *h)
+{
+	uint32_t id;
+
+	lab_solo_up(h, 2, false);
+	id = lab_solo_channel(h, false);
+	lab_ack_all(h);
+	assert_int_equal(lab_send(h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
+	lab_pump(h);
+	return &h->conn->paths[0];
+}
+
 /* And so may convict the sibling that is late. */
 static void an_answered_probe_is_evidence_against_a_late_sibling(void **state)
 {
 	struct lab_host h;
-	uint32_t id;
 
-	lab_solo_up(&h, 2, false);
-	id = lab_solo_channel(&h, false);
-	lab_ack_all(&h);
-	assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
-	lab_pump(&h);
+	under_way(&h);
 	assert_true(h.conn->paths[0].oldest_sent_ns != MRC_NEVER);
 	/* From now on only probes of path 1 are answered, and only its clock goes on. */
 	for (int i = 0; i < 100 && h.conn->paths[0].suspicions == 0; i++) {
@@ -88,14 +96,8 @@ static void standing_still_does_not_count_as_waiting(void **state)
 	for (int is_answered = 0; is_answered < 2; is_answered++) {
 		struct mrc_path *path;
 		struct lab_host h;
-		uint32_t id;
 
-		lab_solo_up(&h, 2, false);
-		path = &h.conn->paths[0];
-		id = lab_solo_channel(&h, false);
-		lab_ack_all(&h);
-		assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
-		lab_pump(&h);
+		path = under_way(&h);
 		while (path->evidence_ns == MRC_NEVER) {
 			h.now_ns += 100 * MRC_US;
 			h.conn->paths[1].do_probe = true;
@@ -142,14 +144,8 @@ static void what_an_answered_probe_says_was_taken_in_is_not_late(void **state)
 	for (int is_missing = 0; is_missing < 2; is_missing++) {
 		struct mrc_path *path;
 		struct lab_host h;
-		uint32_t id;
 
-		lab_solo_up(&h, 2, false);
-		path = &h.conn->paths[0];
-		id = lab_solo_channel(&h, false);
-		lab_ack_all(&h);
-		assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
-		lab_pump(&h);
+		path = under_way(&h);
 		assert_int_equal(frags_on(&h, 0, 0), 1);
 		h.conn->ctl_acked = h.conn->ctl_sent;
 		/* Long enough for two suspicions: the evidence, and a quarter of the timeout more. */
@@ -296,14 +292,8 @@ static void path_fenced_that_disproves_a_suspicion_doubles_the_floor(void **stat
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
 		struct mrc_path *path;
 		struct lab_host h;
-		uint32_t id;
 
-		lab_solo_up(&h, 2, false);
-		path = &h.conn->paths[0];
-		id = lab_solo_channel(&h, false);
-		lab_ack_all(&h);
-		assert_int_equal(lab_send(&h, id, 3000, MRC_LVL_COMMITTED, 1), 0);
-		lab_pump(&h);
+		path = under_way(&h);
 		if (rows[i].why == BY_CARRIER)
 			lab_carrier(&h, 0, false);
 		/* Only path 1 answers: path 0 is suspected, and given up when it stays silent. */

@@ -23,6 +23,15 @@ static void shared_up(struct lab_host *h, uint32_t share)
 	lab_path_good(h, 0, true);
 }
 
+/* Whatever was due has been said, on both sides. */
+static void quiet(struct lab_host *h)
+{
+	lab_ack_all(h);
+	h->now_ns += MRC_S;
+	lab_timer(h);
+	lab_pump(h);
+}
+
 /* How many small messages go out without an acknowledgement. */
 static uint32_t frags_out(struct lab_host *h, uint32_t id)
 {
@@ -216,10 +225,7 @@ static void a_whole_share_may_come_after_an_answered_probe(void **state)
 
 		shared_up(&h, shares[i]);
 		path = &h.conn->paths[0];
-		lab_ack_all(&h);
-		h.now_ns += MRC_S;
-		lab_timer(&h);
-		lab_pump(&h);
+		quiet(&h);
 		/* Some frames and a probe, fewer than have an ACK go at once. */
 		for (uint32_t n = 0; n < MRC_MIN(shares[i] / 2, 16) - 2; n++)
 			assert_int_equal(lab_feed(&h, 0,
@@ -265,10 +271,7 @@ static void an_ack_goes_along_when_it_is_free_or_half_due(void **state)
 
 		shared_up(&h, rows[i].share);
 		id = lab_solo_channel(&h, false);
-		lab_ack_all(&h);
-		h.now_ns += MRC_S;
-		lab_timer(&h);
-		lab_pump(&h); /* whatever was due */
+		quiet(&h);
 		lab_ack_all(&h);
 		assert_int_equal(lab_feed(&h, 0, (struct mrc_wire_hdr){.type = MRC_WIRE_PROBE_ACK},
 					  NULL),
@@ -297,10 +300,7 @@ static void an_ack_is_due_when_half_a_share_is_used(void **state)
 
 		shared_up(&h, shares[i]);
 		path = &h.conn->paths[0];
-		lab_ack_all(&h);
-		h.now_ns += MRC_S;
-		lab_timer(&h);
-		lab_pump(&h);
+		quiet(&h);
 		lab_ack_all(&h);
 		from = h.log_count;
 		while (path->taken - path->taken_told < shares[i] / 2) {
