@@ -636,6 +636,31 @@ static void share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_
 }
 
 /*
+ * What this host can send by a rail, bytes per second: what the wire takes, and where
+ * peers have only so many receive entries for a path, those filled once a round trip.
+ */
+static double rail_capacity(struct sim_world *w, uint32_t host, uint32_t rail)
+{
+	double wire = (double)w->o.rate / (w->o.unequal ? rail + 1 : 1);
+	double round_trip_ns = 2.5 * (double)w->o.delay_ns + 2 * (double)w->o.turn_ns;
+	double entries = 0;
+
+	for (uint32_t p = 0; p < w->pair_count; p++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct end *end = &w->pairs[p].paths[rail].ends[side];
+
+			if (w->pairs[p].hosts[side] != host)
+				continue;
+			if (!end->share)
+				return wire;
+			entries += (double)end->share * (double)w->o.frag_bytes * MRC_S /
+				   round_trip_ns;
+		}
+	}
+	return MRC_MIN(wire, entries);
+}
+
+/*
  * Of a host's rails, not of each path: where several hosts send to one, a port
  * of it may be full of what others send, and then this one's path is rightly
  * the last to be used.
@@ -644,8 +669,9 @@ void sim_check_share(struct sim_world *w)
 {
 	for (uint32_t host = 0; host < w->o.hosts; host++) {
 		uint64_t bytes[MRC_PATHS_MAX] = {0};
+		double capacity[MRC_PATHS_MAX];
 		uint64_t total = 0;
-		double weights = 0;
+		double sum = 0;
 
 		for (uint32_t p = 0; p < w->pair_count; p++) {
 			for (uint32_t side = 0; side < 2; side++) {
@@ -655,12 +681,11 @@ void sim_check_share(struct sim_world *w)
 		}
 		for (uint32_t r = 0; r < w->o.rails; r++) {
 			total += bytes[r];
-			weights += w->o.unequal ? 1.0 / (r + 1) : 1.0;
+			capacity[r] = rail_capacity(w, host, r);
+			sum += capacity[r];
 		}
 		for (uint32_t r = 0; r < w->o.rails; r++) {
-			double weight = (w->o.unequal ? 1.0 / (r + 1) : 1.0) / weights;
-
-			if ((double)bytes[r] * SHARE_LEAST < (double)total * weight)
+			if ((double)bytes[r] * SHARE_LEAST < (double)total * capacity[r] / sum)
 				sim_fail(w, "share",
 					 "host %s rail %u is healed and carries %llu KiB of %llu",
 					 w->hosts[host].name, r, (unsigned long long)bytes[r] >> 10,
