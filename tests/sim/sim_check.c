@@ -619,6 +619,20 @@ void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 
 /* ---- 9: healed paths carry their share ---- */
 
+/* Suspected under this load: where several hosts fill a port, what waits there looks silent (8). */
+static bool was_suspected(struct sim_world *w, uint32_t pair, uint32_t rail)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		const struct pair_end *pe = &w->pairs[pair].ends[side];
+		struct mrc_path_info info;
+
+		mrc_conn_path_info(pe->conn, (uint8_t)rail, &info);
+		if (info.suspicions != pe->good_suspicions[rail])
+			return true;
+	}
+	return false;
+}
+
 /* What this end has sent over each path since the load began. */
 static void share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_t *bytes)
 {
@@ -628,7 +642,8 @@ static void share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_
 		struct mrc_path_info info;
 
 		mrc_conn_path_info(pe->conn, (uint8_t)r, &info);
-		if (info.bytes_sent == pe->good_bytes[r])
+		if (info.bytes_sent == pe->good_bytes[r] &&
+		    (w->o.hosts == 2 || !was_suspected(w, pair, r)))
 			sim_fail(w, "share", "host %s path %u to %s is healed and carries nothing",
 				 host_name(w, pair, side), r, host_name(w, pair, 1 - side));
 		bytes[r] += info.bytes_sent - pe->good_bytes[r];

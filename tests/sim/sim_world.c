@@ -210,6 +210,7 @@ static void proof_begin(struct sim_world *w)
 			for (uint32_t r = 0; r < w->o.rails; r++) {
 				mrc_conn_path_info(pair->ends[side].conn, (uint8_t)r, &info);
 				pair->ends[side].good_bytes[r] = info.bytes_sent;
+				pair->ends[side].good_suspicions[r] = info.suspicions;
 			}
 		}
 		sim_pipe_new(w, pair->hosts[0], (uint32_t)w->o.clients, pair->hosts[1],
