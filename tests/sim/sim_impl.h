@@ -281,7 +281,7 @@ struct pair_end {
 	uint64_t ctl_next;    /* all before this number */
 	uint64_t good_bytes[MRC_PATHS_MAX]; /* sent when the proof began */
 	uint64_t good_suspicions[MRC_PATHS_MAX];
-	uint64_t heard_ns;                  /* when the peer was last heard; its own clock */
+	uint64_t heard_ns; /* when the peer was last heard; its own clock */
 };
 
 struct pair {
