@@ -130,6 +130,7 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 		.id = channel->engine_id,
 		.flow = client->flow,
 		.is_unordered = channel->is_unordered,
+		.is_unchecked = channel->is_unchecked,
 		.cookie = mrcd_client_cookie(client, channel),
 		.ring_addr = channel->ring_offset,
 		.ring_bytes = channel->ring_bytes,
@@ -279,7 +280,7 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	struct mrc_event_in ev;
 
 	if (mrcd_target_parse(request->target, sizeof(request->target), host, service) < 0 ||
-	    (request->flags & ~MRC_ABI_CHANNEL_UNORDERED) != 0)
+	    (request->flags & ~(MRC_ABI_CHANNEL_UNORDERED | MRC_ABI_CHANNEL_UNCHECKED)) != 0)
 		return MRC_STATUS_INVALID;
 	if (!service_allows(client, service))
 		return MRC_STATUS_NOT_ALLOWED;
@@ -291,6 +292,7 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 		return MRC_STATUS_NO_RESOURCES;
 	channel->user_data = request->user_data;
 	channel->is_unordered = (request->flags & MRC_ABI_CHANNEL_UNORDERED) != 0;
+	channel->is_unchecked = (request->flags & MRC_ABI_CHANNEL_UNCHECKED) != 0;
 	channel->state = MRCD_CHANNEL_CONNECTING;
 	if (channel_take_ring(client, channel)) {
 		mrcd_channel_event(client, channel, MRC_EV_CH_OPEN, &ev);

@@ -141,6 +141,7 @@ struct mrcd_channel {
 	uint64_t ring_offset; /* its landing ring */
 	uint64_t ring_bytes;  /* 0: none */
 	bool is_unordered;
+	bool is_unchecked;
 	bool is_closing;     /* the client has said CLOSE */
 	bool is_close_told;  /* and the engine knows */
 	bool is_blocked;     /* a SEND was answered -ENOSPC; wait for CH_ROOM */

@@ -40,6 +40,12 @@ void mrcd_client_abort_channels(struct mrcd_client *client)
 
 /* ---- what the engine says ---- */
 
+static uint16_t channel_flags(const struct mrcd_channel *channel)
+{
+	return (uint16_t)((channel->is_unordered ? MRC_CQE_FLAG_UNORDERED : 0) |
+			  (channel->is_unchecked ? MRC_CQE_FLAG_UNCHECKED : 0));
+}
+
 static void on_incoming(struct mrcd_client_side *side, struct mrcd_peer *peer,
 			const struct mrc_act_channel *act)
 {
@@ -69,11 +75,12 @@ static void on_incoming(struct mrcd_client_side *side, struct mrcd_peer *peer,
 	channel->engine_id = act->id;
 	channel->listener_id = listener->id;
 	channel->is_unordered = act->is_unordered;
+	channel->is_unchecked = act->is_unchecked;
 	mrcd_channel_set_state(client, channel, MRCD_CHANNEL_INCOMING);
 	listener->backlog++;
 	cqe = (struct mrc_cqe){
 		.type = MRC_CQE_INCOMING,
-		.flags = act->is_unordered ? MRC_CQE_FLAG_UNORDERED : 0,
+		.flags = channel_flags(channel),
 		.channel = channel->id,
 		.number = listener->id,
 	};
@@ -107,7 +114,7 @@ static void on_up(struct mrcd_client *client, struct mrcd_channel *channel,
 {
 	struct mrc_cqe cqe = {
 		.type = MRC_CQE_CONNECTED,
-		.flags = channel->is_unordered ? MRC_CQE_FLAG_UNORDERED : 0,
+		.flags = channel_flags(channel),
 		.channel = channel->id,
 		.user_data = channel->user_data,
 		.len_bytes = act->msg_bytes_max,

@@ -130,6 +130,7 @@ void mrcd_frame_strip(struct mrcd_frame *frame)
 		.path_epoch = frame->hdr.path_epoch,
 	};
 	frame->payload_len = 0;
+	frame->tail_len = 0;
 	frame->direct_len = 0;
 	frame->is_encoded = false;
 }

@@ -29,6 +29,7 @@ struct mrcd_frame {
 	uint64_t remote_addr; /* direct_len: to there */
 	uint32_t body_len;    /* of a control frame */
 	uint32_t pad_len;     /* zeros after the control body */
+	uint32_t tail_len;    /* after the payload: tells whether that is whole (WIRE.md) */
 	uint32_t done;        /* bytes the transport has taken, header included */
 	bool is_encoded;      /* `wire` is made */
 	bool is_void;         /* the payload may not be read any more: zeros instead */
@@ -73,7 +74,8 @@ void mrcd_frame_strip(struct mrcd_frame *frame);
 
 static inline uint32_t mrcd_frame_len(const struct mrcd_frame *frame)
 {
-	return MRC_WIRE_HDR_BYTES + frame->payload_len + frame->body_len + frame->pad_len;
+	return MRC_WIRE_HDR_BYTES + frame->payload_len + frame->tail_len + frame->body_len +
+	       frame->pad_len;
 }
 
 #endif

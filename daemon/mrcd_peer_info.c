@@ -102,11 +102,12 @@ json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer)
 	uint32_t iter = 0;
 
 	while (mrc_conn_channel_info(peer->conn, &iter, &info)) {
-		json_t *channel = json_pack("{s:s s:I s:s s:s s:b s:b}", "peer", peer->name, "id",
-					    (json_int_t)info.id, "service",
-					    info.service != NULL ? info.service : "", "state",
-					    info.state, "unordered", (int)info.is_unordered,
-					    "opener", (int)info.is_opener);
+		json_t *channel =
+			json_pack("{s:s s:I s:s s:s s:b s:s s:b}", "peer", peer->name, "id",
+				  (json_int_t)info.id, "service",
+				  info.service != NULL ? info.service : "", "state", info.state,
+				  "unordered", (int)info.is_unordered, "integrity",
+				  info.is_unchecked ? "off" : "on", "opener", (int)info.is_opener);
 
 		if (channel == NULL)
 			continue;

@@ -155,6 +155,18 @@ void mrcd_tcp_fence(struct mrcd_link *link);
 
 /* ---- receiving ---- */
 
+/*
+ * A fragment without a checksum is followed by one byte, which says whether it is whole, or
+ * had to be ended with zeros because its bytes could no longer be read (WIRE.md).
+ */
+#define MRCD_TCP_TAIL_CUT   0x00U
+#define MRCD_TCP_TAIL_WHOLE 0xffU
+
+static inline bool mrcd_tcp_has_tail(const struct mrc_wire_hdr *hdr)
+{
+	return hdr->type == MRC_WIRE_FRAG && hdr->body_len && hdr->flags & MRC_WIRE_F_UNCHECKED;
+}
+
 struct mrcd_tcp_failure {
 	enum mrc_path_reason reason;
 	const char *why;

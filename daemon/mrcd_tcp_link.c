@@ -13,6 +13,7 @@
 
 /* What is sent in place of payload that is no longer ours to read. Never written. */
 static const uint8_t zeros[MRC_FRAG_BYTES_MAX];
+static const uint8_t tail_cut = MRCD_TCP_TAIL_CUT, tail_whole = MRCD_TCP_TAIL_WHOLE;
 
 /* ---- life ---- */
 
@@ -164,9 +165,10 @@ void mrcd_tcp_fence(struct mrcd_link *base)
 
 void mrcd_tcp_post(struct mrcd_link *base, const struct mrc_act_post *post)
 {
-	struct mrcd_tcp_link *link = mrcd_tcp_link_of(base);
+	struct mrcd_frame *frame = mrcd_outq_push(&mrcd_tcp_link_of(base)->outq, post);
 
-	mrcd_outq_push(&link->outq, post);
+	if (mrcd_tcp_has_tail(&frame->hdr))
+		frame->tail_len = 1;
 }
 
 void mrcd_tcp_strip(struct mrcd_link *base)
@@ -243,6 +245,8 @@ static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], 
 		payload = frame_ready(link, frame);
 		count = iovec_add(iov, count, frame->wire, MRC_WIRE_HDR_BYTES, &skip);
 		count = iovec_add(iov, count, payload, frame->payload_len, &skip);
+		count = iovec_add(iov, count, frame->is_void ? &tail_cut : &tail_whole,
+				  frame->tail_len, &skip);
 		count = iovec_add(iov, count, frame->body, frame->body_len, &skip);
 		count = iovec_add(iov, count, zeros, frame->pad_len, &skip);
 		len += mrcd_frame_len(frame) - frame->done;

@@ -105,8 +105,9 @@ static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *
 			is_placed = false;
 		else if (is_checked)
 			is_good = link->body_crc == hdr->body_crc;
-		if (is_placed && is_good && is_checked && link->is_contested)
-			is_placed = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
+		if (is_placed && is_good && link->is_contested)
+			is_placed = is_checked &&
+				    mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
 	}
 	return frame_up(link, hdr, NULL, is_good, is_placed, failure);
 }
@@ -125,10 +126,21 @@ static bool body_advance(struct mrcd_tcp_link *link, uint32_t len, struct mrcd_t
 {
 	link->body_done += len;
 	MRC_ASSERT(link->body_done <= link->hdr.body_len);
-	if (link->body_done < link->hdr.body_len)
+	if (link->body_done < link->hdr.body_len || mrcd_tcp_has_tail(&link->hdr))
 		return true;
 	return link->hdr.type == MRC_WIRE_FRAG ? payload_finish(link, failure)
 					       : probe_finish(link, failure);
+}
+
+/* All of a fragment without a checksum has come; its last byte tells whether it was cut. */
+static bool tail_take(struct mrcd_tcp_link *link, uint8_t tail, struct mrcd_tcp_failure *failure)
+{
+	/* No client's memory is in it: who damaged it is the path. */
+	if (tail != MRCD_TCP_TAIL_WHOLE && tail != MRCD_TCP_TAIL_CUT)
+		return fail(failure, MRC_REASON_CORRUPT, "tail of a fragment damaged");
+	if (tail == MRCD_TCP_TAIL_CUT)
+		link->is_all_placed = false;
+	return payload_finish(link, failure);
 }
 
 /* As they come, so that the path is judged by what it brought, while they are in the cache. */
@@ -198,6 +210,12 @@ static bool staged_parse(struct mrcd_tcp_link *link, const uint8_t *data, uint32
 		if (link->is_in_body) {
 			uint32_t part = MRC_MIN(link->hdr.body_len - link->body_done, len - at);
 
+			if (part == 0) {
+				if (!tail_take(link, data[at], failure))
+					return false;
+				at++;
+				continue;
+			}
 			if (!body_take(link, data + at, part, failure))
 				return false;
 			at += part;
@@ -251,7 +269,8 @@ static bool read_once(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_
 	ssize_t n;
 
 	/* What is carried is the beginning of a frame, so there is none in a payload. */
-	if (link->is_in_body && link->hdr.type == MRC_WIRE_FRAG) {
+	if (link->is_in_body && link->hdr.type == MRC_WIRE_FRAG &&
+	    link->body_done < link->hdr.body_len) {
 		uint32_t left = link->hdr.body_len - link->body_done;
 		uint8_t *memory = payload_place(link, &direct_len);
 

@@ -211,7 +211,7 @@ MRC_API int mrc_connect_start(struct mrc_client *client, const char *target, uns
 	struct mrc_channel *channel;
 	int r;
 
-	if (!target_is_good(target) || (flags & ~MRC_CHANNEL_UNORDERED))
+	if (!target_is_good(target) || (flags & ~(MRC_CHANNEL_UNORDERED | MRC_CHANNEL_UNCHECKED)))
 		return -EINVAL;
 	if (client->is_gone)
 		return -ECONNRESET;
@@ -220,9 +220,11 @@ MRC_API int mrc_connect_start(struct mrc_client *client, const char *target, uns
 		return -ENOMEM;
 	channel->user = user;
 	channel->is_unordered = flags & MRC_CHANNEL_UNORDERED;
+	channel->is_unchecked = flags & MRC_CHANNEL_UNCHECKED;
 	channel->request = client->request_next++;
 	r = mrc_client_request(client, MRC_ABI_REQ_CONNECT,
-			       channel->is_unordered ? MRC_ABI_CHANNEL_UNORDERED : 0,
+			       (channel->is_unordered ? MRC_ABI_CHANNEL_UNORDERED : 0) |
+				       (channel->is_unchecked ? MRC_ABI_CHANNEL_UNCHECKED : 0),
 			       channel->request, target);
 	if (r < 0) {
 		mrc_channel_destroy(channel);
@@ -351,6 +353,11 @@ MRC_API struct mrc_client *mrc_channel_client(const struct mrc_channel *channel)
 MRC_API bool mrc_channel_is_unordered(const struct mrc_channel *channel)
 {
 	return channel->is_unordered;
+}
+
+MRC_API bool mrc_channel_is_unchecked(const struct mrc_channel *channel)
+{
+	return channel->is_unchecked;
 }
 
 MRC_API uint64_t mrc_channel_message_bytes_max(const struct mrc_channel *channel)

@@ -111,6 +111,7 @@ struct mrc_channel {
 	enum mrc_channel_state state;
 	bool has_id;
 	bool is_unordered;
+	bool is_unchecked;
 	bool is_close_wanted; /* closed while CONNECTING or ACCEPTING */
 	bool is_unread;       /* nobody will read what arrives: reject it */
 	bool is_freed;        /* by the program; we keep it until the daemon is done with it */

@@ -105,6 +105,7 @@ static void take_incoming(struct mrc_client *client, const struct mrc_cqe *cqe)
 	}
 	mrc_channel_set_id(channel, cqe->channel);
 	channel->is_unordered = cqe->flags & MRC_CQE_FLAG_UNORDERED;
+	channel->is_unchecked = cqe->flags & MRC_CQE_FLAG_UNCHECKED;
 	if (!listener) {
 		/* It met our UNLISTEN on the way. */
 		channel->is_freed = true;
@@ -153,6 +154,7 @@ static void take_connected(struct mrc_client *client, const struct mrc_cqe *cqe)
 			return;
 		mrc_channel_set_id(channel, cqe->channel);
 		channel->is_unordered = cqe->flags & MRC_CQE_FLAG_UNORDERED;
+		channel->is_unchecked = cqe->flags & MRC_CQE_FLAG_UNCHECKED;
 	}
 	channel->state = MRC_CHANNEL_OPEN;
 	channel->message_bytes_max = cqe->len_bytes < client->message_bytes_max

@@ -124,6 +124,7 @@ struct mrc_channel {
 	enum mrc_channel_state state;
 	bool is_opener;
 	bool is_unordered;
+	bool is_unchecked;   /* its fragments carry no checksum of their payload */
 	bool has_client;     /* CH_OPEN or CH_ACCEPT was given: there is a landing ring */
 	bool is_established; /* the peer has accepted (or we have) */
 	bool is_aborted;     /* our client has died */

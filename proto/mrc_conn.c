@@ -631,6 +631,7 @@ static int on_open(struct mrc_conn *conn, const struct mrc_ev_channel *ev)
 	}
 	conn->wire_next++;
 	ch->is_unordered = ev->is_unordered;
+	ch->is_unchecked = ev->is_unchecked;
 	if (conn->epoch)
 		mrc_ctl_append(conn, MRC_WIRE_OPEN, ch, 0);
 	*ev->id_out = ch->id;

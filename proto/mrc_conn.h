@@ -125,7 +125,7 @@ struct mrc_channel_info {
 	uint64_t cookie;
 	const char *state;   /* static string */
 	const char *service; /* valid until the next event */
-	bool is_unordered, is_opener;
+	bool is_unordered, is_unchecked, is_opener;
 	uint64_t sent, sent_settled, delivered, released; /* message numbers */
 	uint64_t bytes_sent, bytes_delivered;
 	uint32_t sends_queued;

@@ -436,6 +436,8 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 	hdr->body_len = len;
 	if (msg->is_eager)
 		hdr->flags |= MRC_WIRE_F_EAGER;
+	if (ch->is_unchecked)
+		hdr->flags |= MRC_WIRE_F_UNCHECKED;
 	if (msg->level_wanted == MRC_LVL_PLACED)
 		hdr->flags |= MRC_WIRE_F_PLACED;
 	if (msg->level_wanted == MRC_LVL_VISIBLE)
@@ -698,6 +700,7 @@ static void channel_action(const struct mrc_channel *ch, enum mrc_action_kind ki
 		.id = ch->id,
 		.cookie = ch->cookie,
 		.is_unordered = ch->is_unordered,
+		.is_unchecked = ch->is_unchecked,
 		.outcome = ch->end_outcome,
 		.code = ch->end_code,
 		.msg_bytes_max = ch->peer_msg_bytes_max,

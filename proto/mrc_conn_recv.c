@@ -73,6 +73,9 @@ static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 		return 0; /* channel numbers begin anew with a conn epoch */
 	if (!ch || !ch->has_client || ch->state == MRC_CH_ENDED)
 		return 0; /* gone, or not ours to receive on: the bytes are not needed */
+	/* Else a peer could have its payload pass unread where our client counts on checksums. */
+	if (!(hdr->flags & MRC_WIRE_F_UNCHECKED) == ch->is_unchecked)
+		return -EPROTO;
 	if (!mrc_channel_in_settled(ch, &conn->ranges, hdr->arg))
 		return -EPROTO;
 	if (hdr->msg < ch->peer_settled)

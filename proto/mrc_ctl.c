@@ -223,7 +223,9 @@ void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 		half_put(ch, &c);
 		mrc_put_bytes(&c, ch->service, sizeof(ch->service));
 		if (ch->is_unordered)
-			post->hdr.flags = MRC_WIRE_F_UNORDERED;
+			post->hdr.flags |= MRC_WIRE_F_UNORDERED;
+		if (ch->is_unchecked)
+			post->hdr.flags |= MRC_WIRE_F_UNCHECKED;
 		break;
 	case MRC_WIRE_ACCEPT:
 		half_put(ch, &c);
@@ -280,6 +282,7 @@ static int take_open(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, stru
 	}
 	mrc_get_bytes(c, ch->service, sizeof(ch->service));
 	ch->is_unordered = hdr->flags & MRC_WIRE_F_UNORDERED;
+	ch->is_unchecked = hdr->flags & MRC_WIRE_F_UNCHECKED;
 	if (!c->ok || ch->service[MRC_NAME_MAX] != 0 || ch->service[0] == 0) {
 		mrc_conn_channel_free(conn, ch);
 		return -EPROTO;

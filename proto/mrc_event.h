@@ -136,6 +136,7 @@ struct mrc_ev_channel {
 	uint32_t id;        /* all but CH_OPEN */
 	uint32_t flow;      /* CH_OPEN, CH_ACCEPT: which client, for fair turns */
 	bool is_unordered;  /* CH_OPEN */
+	bool is_unchecked;  /* CH_OPEN: no checksums of payload */
 	int outcome;        /* CH_REFUSE */
 	uint32_t code;      /* CH_REFUSE */
 	uint64_t cookie;    /* CH_OPEN, CH_ACCEPT */
@@ -221,6 +222,7 @@ struct mrc_act_path {
 struct mrc_act_channel {
 	uint32_t id;
 	bool is_unordered;
+	bool is_unchecked;
 	int outcome;
 	uint32_t code;
 	uint64_t cookie;

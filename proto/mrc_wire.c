@@ -89,7 +89,7 @@ static uint16_t flags_of(uint8_t type)
 	case MRC_WIRE_FRAG:
 		return MRC_WIRE_F_ALL & ~elsewhere;
 	case MRC_WIRE_OPEN:
-		return MRC_WIRE_F_UNORDERED;
+		return MRC_WIRE_F_UNORDERED | MRC_WIRE_F_UNCHECKED;
 	case MRC_WIRE_PROBE:
 		return MRC_WIRE_F_PROVE | MRC_WIRE_F_PROOF;
 	default:

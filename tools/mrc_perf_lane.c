@@ -134,7 +134,8 @@ void perf_lane_sweep(struct perf_lane *lane)
 void perf_lane_open(struct perf_lane *lane, uint64_t now_ns)
 {
 	struct perf_run *run = lane->run;
-	unsigned flags = run->options->is_unordered ? MRC_CHANNEL_UNORDERED : 0;
+	unsigned flags = (run->options->is_unordered ? MRC_CHANNEL_UNORDERED : 0) |
+			 (run->options->is_unchecked ? MRC_CHANNEL_UNCHECKED : 0);
 	int r;
 
 	if (lane->state != PERF_LANE_DOWN || now_ns < lane->retry_ns || lane->slot_count == 0)

@@ -39,6 +39,7 @@
 	X(PACE, "pace", "RATE", FOR_FLOOD, "send no faster than this")                             \
 	X(VERIFY, "verify", NULL, FOR_SENDER, "check at the far side: once, in order, intact")     \
 	X(UNORDERED, "unordered", NULL, FOR_SENDER, "channels that deliver in any order")          \
+	X(INTEGRITY, "integrity", "on|off", FOR_SENDER, "off: no checksums of payload (on)")       \
 	X(SEED, "seed", "N", FOR_SENDER, "of the pattern that --verify sends (1)")                 \
 	X(ONCE, "once", NULL, FOR_STREAM | FOR_SERVE,                                              \
 	  "end when a daemon dies, instead of going on")                                           \
@@ -294,6 +295,11 @@ static int option_take(struct perf_options *options, enum option_id id, const ch
 		break;
 	case OPTION_UNORDERED:
 		options->is_unordered = true;
+		break;
+	case OPTION_INTEGRITY:
+		options->is_unchecked = strcmp(text, "off") == 0;
+		if (!options->is_unchecked && strcmp(text, "on") != 0)
+			return fail(error_out, "--integrity '%s': allowed is on or off", text);
 		break;
 	case OPTION_SEED:
 		return take_number(id, text, 0, UINT64_MAX, &options->seed, error_out);

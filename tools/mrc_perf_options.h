@@ -47,6 +47,7 @@ struct perf_options {
 	uint64_t seed;
 	bool is_verify;
 	bool is_unordered;
+	bool is_unchecked; /* --integrity off */
 	bool is_json;
 	bool is_once;
 	bool is_quiet;

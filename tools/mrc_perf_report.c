@@ -117,6 +117,7 @@ json_t *perf_result_json(const struct perf_result *result)
 	json_object_set_new(json, "size_bytes", integer(options->size_bytes));
 	json_object_set_new(json, "level", json_string(level_names[options->level & 3]));
 	json_object_set_new(json, "unordered", json_boolean(options->is_unordered));
+	json_object_set_new(json, "integrity", json_string(options->is_unchecked ? "off" : "on"));
 	json_object_set_new(json, "in_flight", integer(result->in_flight));
 	json_object_set_new(json, "channels", integer(options->channels));
 	json_object_set_new(json, "duration_ns", integer(result->duration_ns));
@@ -258,11 +259,12 @@ void perf_report_result(FILE *out, const struct perf_result *result)
 	char text[PERF_TEXT_BYTES];
 	bool is_first = true;
 
-	fprintf(out, "%s to %s: %s messages, %u in flight on each of %u channel%s, %s%s\n",
+	fprintf(out, "%s to %s: %s messages, %u in flight on each of %u channel%s, %s%s%s\n",
 		perf_mode_name(options->mode), options->target,
 		perf_text_size(text, options->size_bytes), result->in_flight, options->channels,
 		options->channels == 1 ? "" : "s", level_names[options->level & 3],
-		options->is_unordered ? ", unordered" : "");
+		options->is_unordered ? ", unordered" : "",
+		options->is_unchecked ? ", integrity off" : "");
 	fprintf(out, "  %-12s%" PRIu64 " in %.3f s\n",
 		options->mode == PERF_MODE_LAT ? "round trips" : "messages", result->messages,
 		(double)result->duration_ns / 1e9);

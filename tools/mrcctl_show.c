@@ -373,6 +373,10 @@ static void mrcctl_add_channel(struct mrcctl_table *table, const json_t *channel
 			 (unsigned long long)mrcctl_number(channel, "pid"));
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s%s", mrcctl_text(channel, "state"),
 			 mrcctl_flag(channel, "unordered") ? ", unordered" : "");
+	if (strcmp(mrcctl_text(channel, "integrity"), "off") == 0)
+		mrcctl_table_add(table, MRCCTL_WORRY, "off");
+	else
+		mrcctl_add_text(table, channel, "integrity");
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
 			 mrcctl_flag(channel, "opener") ? "here" : "there");
 	mrcctl_add_count(table, channel, "sent");
@@ -387,13 +391,21 @@ static void mrcctl_add_channel(struct mrcctl_table *table, const json_t *channel
 void mrcctl_show_channels(const json_t *result, FILE *out, bool has_colour)
 {
 	static const struct mrcctl_column columns[] = {
-		{"PEER", MRCCTL_LEFT},        {"SERVICE", MRCCTL_LEFT},
-		{"ID", MRCCTL_RIGHT},         {"CLIENT", MRCCTL_LEFT},
-		{"PID", MRCCTL_RIGHT},        {"STATE", MRCCTL_LEFT},
-		{"OPENED", MRCCTL_LEFT},      {"SENT", MRCCTL_RIGHT},
-		{"SETTLED", MRCCTL_RIGHT},    {"QUEUED", MRCCTL_RIGHT},
-		{"BYTES SENT", MRCCTL_RIGHT}, {"DELIVERED", MRCCTL_RIGHT},
-		{"RELEASED", MRCCTL_RIGHT},   {"BYTES DELIVERED", MRCCTL_RIGHT},
+		{"PEER", MRCCTL_LEFT},
+		{"SERVICE", MRCCTL_LEFT},
+		{"ID", MRCCTL_RIGHT},
+		{"CLIENT", MRCCTL_LEFT},
+		{"PID", MRCCTL_RIGHT},
+		{"STATE", MRCCTL_LEFT},
+		{"INTEGRITY", MRCCTL_LEFT},
+		{"OPENED", MRCCTL_LEFT},
+		{"SENT", MRCCTL_RIGHT},
+		{"SETTLED", MRCCTL_RIGHT},
+		{"QUEUED", MRCCTL_RIGHT},
+		{"BYTES SENT", MRCCTL_RIGHT},
+		{"DELIVERED", MRCCTL_RIGHT},
+		{"RELEASED", MRCCTL_RIGHT},
+		{"BYTES DELIVERED", MRCCTL_RIGHT},
 	};
 
 	mrcctl_show_table(columns, MRCCTL_COUNT(columns), result, mrcctl_add_channel, out,

@@ -37,6 +37,7 @@
 #define TYPE_FRAG      13
 #define TYPE_PROBE     19
 #define TYPE_READY     24
+#define FLAG_UNCHECKED 0x0008U
 #define TRUSTED        2U /* headers in a row */
 #define SCAN_BYTES     64U
 #define STEPS_MAX      4096 /* an skb of the shortest frames takes half of them */
@@ -76,6 +77,7 @@ struct flow {
 	__u32 trust;      /* headers found where they had to be */
 	__u8 type;        /* of the frame before that header */
 	__u8 is_hit;      /* and it was counted as damaged */
+	__u8 tail;        /* 1: a byte behind its payload, which is no payload */
 };
 
 struct {
@@ -217,7 +219,8 @@ static __always_inline void step_header(struct walk *w)
 	flow->trust = least(flow->trust + 1, TRUSTED + 1);
 	flow->type = header.type;
 	flow->is_hit = 0;
-	flow->header_seq = w->seq + w->pos + HEADER_BYTES + header.body_len;
+	flow->tail = header.type == TYPE_FRAG && header.flags & FLAG_UNCHECKED && header.body_len;
+	flow->header_seq = w->seq + w->pos + HEADER_BYTES + header.body_len + flow->tail;
 	kind = is_handshake(header.type) ? KIND_HANDSHAKE : KIND_HEADER;
 	if (flow->trust > TRUSTED && w->order->kinds & kind &&
 	    maybe_flip(w, w->pos, w->pos + HEADER_BYTES))
@@ -229,8 +232,12 @@ static __always_inline void step_header(struct walk *w)
 static __always_inline void step_body(struct walk *w, __u32 left)
 {
 	struct flow *flow = w->flow;
-	__u32 end = w->pos + least(least(left, w->len - w->pos), w->segment_len);
+	__u32 end = w->pos + least(least(left - flow->tail, w->len - w->pos), w->segment_len);
 
+	if (left == flow->tail) {
+		w->pos++;
+		return;
+	}
 	if (flow->trust > TRUSTED && w->order->kinds & kind_of_body(flow->type) &&
 	    maybe_flip(w, w->pos, end) && !flow->is_hit) {
 		flow->is_hit = 1;

@@ -543,6 +543,8 @@ static void open_action(struct parser *p, struct sc_action *a)
 			a->spec.to_client = bounded(p, "a client", 0, p->sc->options.clients);
 		else if (sc_took(&p->words, "unordered"))
 			a->spec.is_unordered = true;
+		else if (sc_took(&p->words, "unchecked"))
+			a->spec.is_unchecked = true;
 		else if (sc_took(&p->words, "refused"))
 			a->spec.is_refused = true;
 		else if (sc_took(&p->words, "window"))

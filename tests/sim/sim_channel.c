@@ -38,6 +38,7 @@ struct chan *sim_channel_new(struct sim_world *w, struct pipe *pipe,
 	c->pipe = pipe;
 	c->opener = pair->hosts[1] == spec->from_host;
 	c->is_unordered = spec->is_unordered;
+	c->is_unchecked = spec->is_unchecked;
 	c->to_client = spec->to_client;
 	c->restarts = pair->restarts;
 	c->close_after = UINT64_MAX;
@@ -116,6 +117,7 @@ bool sim_channel_open(struct sim_world *w, struct chan *c, const struct sim_chan
 	snprintf(service, sizeof(service), "s%u.%u", c->index, spec->to_client);
 	ev.channel.service = service;
 	ev.channel.is_unordered = c->is_unordered;
+	ev.channel.is_unchecked = c->is_unchecked;
 	ev.channel.id_out = &ce->id;
 	r = sim_tell(w, c->pair, c->opener, &ev);
 	if (r == 0) {
@@ -144,6 +146,7 @@ void sim_pipe_new(struct sim_world *w, uint32_t from, uint32_t from_client, uint
 		.host = {from, to},
 		.client = {from_client, to_client},
 		.is_unordered = !is_proof && sim_chance(w, w->o.unordered_permille),
+		.is_unchecked = !is_proof && sim_chance(w, w->o.unchecked_permille),
 		.chan = SIM_NONE,
 		.left = {messages, messages},
 		.is_proof = is_proof,
@@ -168,7 +171,8 @@ void sim_pipe_open(struct sim_world *w, uint32_t index)
 					.from_client = pipe->client[0],
 					.to_host = pipe->host[1],
 					.to_client = pipe->client[1],
-					.is_unordered = pipe->is_unordered};
+					.is_unordered = pipe->is_unordered,
+					.is_unchecked = pipe->is_unchecked};
 	struct chan *c;
 
 	pipe->is_armed = false;
@@ -400,7 +404,7 @@ void sim_channel_incoming(struct sim_world *w, uint32_t pair, uint32_t side,
 		return;
 	ce = &c->ends[side];
 	if (c->pair != pair || side == c->opener || ce->is_waiting ||
-	    ac->is_unordered != c->is_unordered ||
+	    ac->is_unordered != c->is_unordered || ac->is_unchecked != c->is_unchecked ||
 	    (ce->id && c->restarts == w->pairs[pair].restarts)) {
 		sim_fail(w, "once", "channel %u comes in twice, or at the wrong host", c->index);
 		return;

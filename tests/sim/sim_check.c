@@ -440,6 +440,9 @@ static void check_frag(struct sim_world *w, uint32_t pair, uint32_t side,
 				 "channel %u message %llu: a fragment of what is not its", c->index,
 				 number);
 	}
+	if (!(hdr->flags & MRC_WIRE_F_UNCHECKED) == c->is_unchecked)
+		sim_fail(w, "bytes", "channel %u message %llu: sent %s a checksum", c->index,
+			 number, c->is_unchecked ? "with" : "without");
 	if (hdr->msg >= to->msg_limit_heard)
 		sim_fail(w, "credit", "channel %u message %llu is sent, the limit is %llu",
 			 c->index, number, (unsigned long long)to->msg_limit_heard);

@@ -127,6 +127,7 @@ struct chan {
 	uint32_t opener;   /* side */
 	uint32_t to_client;
 	bool is_unordered;
+	bool is_unchecked;
 	bool is_early;        /* its opener sends before the answer */
 	uint32_t closer;      /* side that closes */
 	uint64_t close_after; /* of its messages: close though not all is said */
@@ -146,6 +147,7 @@ struct pipe {
 	uint32_t index;
 	uint32_t host[2], client[2]; /* opener, service */
 	bool is_unordered;
+	bool is_unchecked;
 	uint32_t chan; /* SIM_NONE: none */
 	uint64_t left[2];
 	bool is_proof; /* of the last phase: large messages, no thinking */

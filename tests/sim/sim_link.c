@@ -575,7 +575,7 @@ static void frame_arrives(struct sim_world *w, uint32_t pair, uint32_t path, uin
 				      serial);
 		}
 	}
-	if (f->payload &&
+	if (f->payload && !(f->hdr.flags & MRC_WIRE_F_UNCHECKED) &&
 	    sim_chance(w, MRC_MAX(out->corrupt_body_permille, in->corrupt_body_permille)))
 		f->payload[sim_draw(w, f->hdr.body_len)] ^= (uint8_t)(1 + sim_draw(w, 255));
 	if (!header_travels(w, f, MRC_MAX(out->corrupt_hdr_permille, in->corrupt_hdr_permille),

@@ -176,6 +176,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	}
 	o.beside = DRAW(4) != 0;
 	o.turn_ns = DRAW(3) ? 0 : 1000ULL << DRAW(6);
+	o.unchecked_permille = DRAW(4) ? 0 : DRAW(1001);
 #undef DRAW
 	*options_out = o;
 }

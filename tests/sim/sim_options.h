@@ -63,6 +63,7 @@ enum sim_fault {
 	X(arena_bytes, "landing arena of a client, for all its channels")                        \
 	X(think_ns, "longest time a client takes for each step with a message")                  \
 	X(unordered_permille, "channels that are unordered")                                     \
+	X(unchecked_permille, "channels whose payload has no checksums; nothing damages it")     \
 	X(reject_permille, "messages the receiver rejects")                                      \
 	X(refuse_permille, "channels the service refuses")                                       \
 	X(early_permille, "channels whose opener sends before the answer")                       \

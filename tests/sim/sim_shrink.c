@@ -138,6 +138,7 @@ void sim_shrink(const struct sim_options *options, FILE *out)
 		FIELD(fast_host, 0),
 		FIELD(unequal, 0),
 		FIELD(unordered_permille, 0),
+		FIELD(unchecked_permille, 0),
 		FIELD(reject_permille, 0),
 		FIELD(refuse_permille, 0),
 		FIELD(early_permille, 0),

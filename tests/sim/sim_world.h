@@ -108,8 +108,9 @@ struct sim_channel_spec {
 	uint32_t from_host, from_client; /* the opener */
 	uint32_t to_host, to_client;
 	bool is_unordered;
-	bool is_refused; /* the service says REFUSED, code 7 */
-	uint64_t window; /* 0: as the options say; so are the rest */
+	bool is_unchecked; /* integrity off */
+	bool is_refused;   /* the service says REFUSED, code 7 */
+	uint64_t window;   /* 0: as the options say; so are the rest */
 	uint64_t ring_bytes;
 	uint64_t len_max; /* of its messages: size of a slot in the send arena */
 	uint64_t slots;

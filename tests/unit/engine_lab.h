@@ -106,6 +106,7 @@ struct lab_host {
 	uint64_t ring_addr;
 	uint64_t ring_bytes;
 	uint64_t msg_bytes_max;
+	bool is_unchecked;              /* so are the channels it opens */
 	uint64_t posted[MRC_PATHS_MAX]; /* in this path epoch */
 	struct lab_pair *pair;          /* NULL: it stands alone */
 	uint8_t index;
@@ -171,6 +172,7 @@ static inline int lab_open_at(struct lab_host *h, const char *service, bool is_u
 		.kind = MRC_EV_CH_OPEN,
 		.channel = {.flow = 1,
 			    .is_unordered = is_unordered,
+			    .is_unchecked = h->is_unchecked,
 			    .cookie = 100 + h->index,
 			    .ring_addr = h->ring_addr,
 			    .ring_bytes = h->ring_bytes,

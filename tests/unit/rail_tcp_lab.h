@@ -95,7 +95,7 @@ static inline void shrink_receiving(struct mrcd_peer *to)
 }
 
 /* Until so much is posted that the socket takes no more: the rest stays with us. */
-static inline uint32_t fill(struct fake *f, uint32_t frag_len)
+static inline uint32_t fill(struct fake *f, uint32_t frag_len, uint16_t flags)
 {
 	uint32_t count = 0;
 
@@ -104,6 +104,7 @@ static inline uint32_t fill(struct fake *f, uint32_t frag_len)
 	for (int i = 0; i < 40; i++) {
 		struct mrc_act_post frag = fake_frag(f->a->link, count, i * 1000U, frag_len);
 
+		frag.hdr.flags |= flags;
 		post(f->a, &frag);
 		count++;
 	}

@@ -16,11 +16,17 @@ static void connect_opens_a_channel_with_its_memory(void **state)
 	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_OPEN, &open), 1);
 	assert_string_equal(peer_b.service, "perf");
 	assert_true(open.channel.is_unordered);
+	assert_false(open.channel.is_unchecked);
 	assert_int_equal(open.channel.window, 8);
 	assert_int_equal(open.channel.msg_bytes_max, 4U << 20);
 	assert_int_equal(open.channel.ring_bytes, 1U << 20);
 	assert_int_equal(peer_b.pump_count, 1);
 	prog_expect_nothing(&prog); /* the peer may not be up yet: it waits */
+	prog_request(&prog, MRC_ABI_REQ_CONNECT, "b/perf", MRC_ABI_CHANNEL_UNCHECKED, 6);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_OPEN, &open), 2);
+	assert_false(open.channel.is_unordered);
+	assert_true(open.channel.is_unchecked);
 	prog_leave(&prog);
 }
 

@@ -251,7 +251,7 @@ static void request_is_answered_with_its_outcome(void **state)
 		{"flags", "y", MRC_ABI_REQ_LISTEN, 1, MRC_STATUS_INVALID},
 		{"no host", "x", MRC_ABI_REQ_CONNECT, 0, MRC_STATUS_INVALID},
 		{"no service", "b/", MRC_ABI_REQ_CONNECT, 0, MRC_STATUS_INVALID},
-		{"bad flags", "b/x", MRC_ABI_REQ_CONNECT, 2, MRC_STATUS_INVALID},
+		{"bad flags", "b/x", MRC_ABI_REQ_CONNECT, 4, MRC_STATUS_INVALID},
 		{"nobody", "z/x", MRC_ABI_REQ_CONNECT, 0, MRC_STATUS_NO_PEER},
 	};
 	struct lab *lab = *state;

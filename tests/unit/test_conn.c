@@ -324,6 +324,45 @@ static void a_rejection_survives_the_path_it_went_by(void **state)
 	lab_pair_fini(&p);
 }
 
+/* Both ends know it, all of its fragments say it, and no other may come. */
+static void a_channel_says_that_it_has_no_checksums(void **state)
+{
+	for (int is_unchecked = 0; is_unchecked < 2; is_unchecked++) {
+		struct mrc_channel_info info;
+		uint32_t frags = 0, iter = 0, ids[2];
+		struct lab_pair p;
+
+		lab_pair_up(&p, 2, NULL);
+		p.hosts[A].is_unchecked = is_unchecked;
+		lab_pair_channel(&p, false, ids);
+		assert_int_equal(
+			lab_find(&p.hosts[B], MRC_ACT_CH_INCOMING, 0, 0)->channel.is_unchecked,
+			is_unchecked);
+		assert_int_equal(lab_send(&p.hosts[A], ids[A], 100000, MRC_LVL_COMMITTED, 0), 0);
+		assert_int_equal(lab_send(&p.hosts[B], ids[B], 0, MRC_LVL_COMMITTED, 0), 0);
+		lab_pair_run(&p, 20 * MRC_MS);
+		lab_done_is(&p.hosts[A], 0, MRC_OUT_OK);
+		lab_done_is(&p.hosts[B], 0, MRC_OUT_OK);
+		for (int side = 0; side < 2; side++) {
+			const struct lab_host *h = &p.hosts[side];
+
+			for (uint32_t i = 0; i < h->log_count; i++) {
+				const struct mrc_wire_hdr *hdr = &h->log[i].post.hdr;
+
+				if (h->log[i].kind != MRC_ACT_POST || hdr->type != MRC_WIRE_FRAG)
+					continue;
+				frags++;
+				assert_int_equal(!(hdr->flags & MRC_WIRE_F_UNCHECKED),
+						 !is_unchecked);
+			}
+		}
+		assert_true(frags > 2);
+		assert_true(mrc_conn_channel_info(p.hosts[B].conn, &iter, &info));
+		assert_int_equal(info.is_unchecked, is_unchecked);
+		lab_pair_fini(&p);
+	}
+}
+
 static void an_unordered_channel_delivers_what_is_whole(void **state)
 {
 	for (int is_unordered = 0; is_unordered < 2; is_unordered++) {
@@ -707,6 +746,7 @@ int main(void)
 		cmocka_unit_test(levels_are_answered_when_reached_and_not_before),
 		cmocka_unit_test(verdicts_are_given_once_and_about_what_was_delivered),
 		cmocka_unit_test(a_rejection_survives_the_path_it_went_by),
+		cmocka_unit_test(a_channel_says_that_it_has_no_checksums),
 		cmocka_unit_test(an_unordered_channel_delivers_what_is_whole),
 		cmocka_unit_test(landing_buffers_are_asked_for_one_by_one_and_in_order),
 		cmocka_unit_test(the_data_path_takes_no_memory),

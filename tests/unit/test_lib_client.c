@@ -153,7 +153,7 @@ static void names_that_are_none_are_refused_before_the_daemon_sees_them(void **s
 				 cases[i].want);
 	snprintf(target, sizeof(target), "h/%s", long_name);
 	assert_int_equal(mrc_connect_start(f->client, target, 0, 0, &channel), -EINVAL);
-	assert_int_equal(mrc_connect_start(f->client, "h/s", 2, 0, &channel), -EINVAL);
+	assert_int_equal(mrc_connect_start(f->client, "h/s", 4, 0, &channel), -EINVAL);
 	assert_int_equal(mrc_listen_start(f->client, long_name, 0, &listener), -EINVAL);
 	assert_int_equal(mrc_listen_start(f->client, "", 0, &listener), -EINVAL);
 	assert_int_equal(mrc_listen_start(f->client, long_name + 1, 0, &listener), 0);
@@ -173,6 +173,7 @@ static void channel_carries_messages_both_ways(void **state)
 
 	assert_ptr_equal(mrc_channel_client(channel), f->client);
 	assert_false(mrc_channel_is_unordered(channel));
+	assert_false(mrc_channel_is_unchecked(channel));
 	assert_int_equal(mrc_channel_message_bytes_max(channel), 128 * 1024);
 
 	/* Out. */
@@ -262,6 +263,7 @@ static void service_takes_and_refuses_channels(void **state)
 	assert_ptr_equal(event.listener, listener);
 	channel = event.channel;
 	assert_true(mrc_channel_is_unordered(channel));
+	assert_false(mrc_channel_is_unchecked(channel));
 	assert_int_equal(mrc_send(channel, NULL, 0, MRC_LEVEL_PLACED, 0, 0), -ENOTCONN);
 	assert_int_equal(mrc_accept_incoming(channel), 0);
 	assert_int_equal(mrc_accept_incoming(channel), -EINVAL);
@@ -272,8 +274,13 @@ static void service_takes_and_refuses_channels(void **state)
 	assert_int_equal(event.user, 0);
 	assert_int_equal(mrc_channel_message_bytes_max(channel), 10);
 
-	fake_post(f, (struct mrc_cqe){.type = MRC_CQE_INCOMING, .channel = 2, .number = 5});
+	fake_post(f, (struct mrc_cqe){.type = MRC_CQE_INCOMING,
+				      .channel = 2,
+				      .number = 5,
+				      .flags = MRC_CQE_FLAG_UNCHECKED});
 	event = fake_event(f->client, MRC_EVENT_INCOMING);
+	assert_false(mrc_channel_is_unordered(event.channel));
+	assert_true(mrc_channel_is_unchecked(event.channel));
 	assert_int_equal(mrc_refuse_incoming(event.channel, 99), 0);
 	sqe = fake_expect(f, MRC_SQE_REFUSE);
 	assert_int_equal(sqe.channel, 2);
@@ -305,11 +312,17 @@ static void request_that_failed_says_why_and_leaves_nothing(void **state)
 	struct fake *f = *state;
 	struct mrc_listener *listener;
 	struct mrc_channel *channel;
+	struct mrc_abi_request request;
 	struct mrc_event event;
 
-	assert_int_equal(mrc_connect_start(f->client, "a/b", MRC_CHANNEL_UNORDERED, 1, &channel),
+	assert_int_equal(mrc_connect_start(f->client, "a/b", 4, 1, &channel), -EINVAL);
+	assert_int_equal(mrc_connect_start(f->client, "a/b",
+					   MRC_CHANNEL_UNORDERED | MRC_CHANNEL_UNCHECKED, 1,
+					   &channel),
 			 0);
-	event.user = fake_request(f, MRC_ABI_REQ_CONNECT).user_data;
+	request = fake_request(f, MRC_ABI_REQ_CONNECT);
+	assert_int_equal(request.flags, MRC_ABI_CHANNEL_UNORDERED | MRC_ABI_CHANNEL_UNCHECKED);
+	event.user = request.user_data;
 	fake_post(f, (struct mrc_cqe){.type = MRC_CQE_CONNECTED,
 				      .user_data = event.user,
 				      .status = MRC_STATUS_REFUSED,

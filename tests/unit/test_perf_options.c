@@ -13,7 +13,7 @@
 
 #include "mrc_perf_options.h"
 
-#define WORDS_MAX 8
+#define WORDS_MAX 10
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 
 static int parse(const char *const *words, struct perf_options *options, char *error)
@@ -104,7 +104,8 @@ static void options_set_what_they_say(void **state)
 						    "--channels=3",
 						    "--socket=/x/s",
 						    "--control=none",
-						    "--quiet"};
+						    "--quiet",
+						    "--integrity=off"};
 	struct perf_options options;
 	char error[PERF_ERROR_BYTES];
 
@@ -116,6 +117,8 @@ static void options_set_what_they_say(void **state)
 	assert_int_equal(options.level, MRC_LEVEL_VISIBLE);
 	assert_int_equal(options.pace_bits_per_s, 1500000000);
 	assert_int_equal(parse(more, &options, error), 0);
+	assert_false(options.is_unordered);
+	assert_true(options.is_unchecked);
 	assert_int_equal(options.size_bytes, 65536);
 	assert_int_equal(options.in_flight, 7);
 	assert_int_equal(options.channels, 3);
@@ -153,6 +156,8 @@ static void options_say_what_is_allowed(void **state)
 		{{"bw", "b", "--stalls", "999us"}, "1ms to 3600s"},
 		{{"serve", "--stalls", "5ms"}, "no meaning with serve"},
 		{{"bw", "b", "--level", "done"}, "placed, visible or committed"},
+		{{"bw", "b", "--integrity", "none"}, "--integrity 'none': allowed is on or off"},
+		{{"serve", "--integrity", "off"}, "--integrity"},
 		{{"bw", "b", "--in-flight", "0"}, "1 to 32768"},
 		{{"bw", "b", "--in-flight", "32769"}, "1 to 32768"},
 		{{"bw", "b", "--channels", "1025"}, "1 to 1024"},

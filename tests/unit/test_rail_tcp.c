@@ -275,7 +275,7 @@ static void a_fence_is_answered_at_once_and_the_other_end_hears_of_it(void **sta
 	uint32_t frames;
 
 	connect_both(f);
-	fill(f, 200000);
+	fill(f, 200000, 0);
 	frames = f->b->frame_count;
 	f->b->link->ops->fence(f->b->link);
 	assert_int_equal(f->b->fences, 1);

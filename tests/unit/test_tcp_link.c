@@ -24,6 +24,8 @@ static void send_all_sizes(struct fake *f, bool is_tiny, uint32_t place_step)
 		struct mrc_act_post frag = fake_frag(f->a->link, count, addr, sizes[i]);
 		struct mrc_act_post control;
 
+		if (i % 2) /* those have a tail */
+			frag.hdr.flags |= MRC_WIRE_F_UNCHECKED;
 		post(f->a, &frag);
 		count++;
 		control = fake_control(f->a->link, MRC_WIRE_STATE, count,
@@ -99,16 +101,15 @@ static void more_frames_than_a_call_takes_all_arrive(void **state)
 		assert_int_equal(f->b->frames[i].hdr.msg, i);
 }
 
-static void strip_leaves_no_payload_to_be_read(void **state)
+static void strip_leaves_nothing(struct fake *f, uint16_t flags)
 {
-	struct fake *f = *state;
 	struct mrc_act_post control;
 	uint32_t count, whole = 0, zeros = 0, nops = 0;
 	uint64_t asked;
 
 	fake_pattern(f->send, FAKE_MEMORY_BYTES, 2);
 	connect_both(f);
-	count = fill(f, 60000);
+	count = fill(f, 60000, flags);
 	control = fake_control(f->a->link, MRC_WIRE_LEVEL, count++, 32);
 	post(f->a, &control);
 	assert_true(mrcd_tcp_link_of(f->a->link)->outq.first->done > 0); /* half written */
@@ -123,7 +124,7 @@ static void strip_leaves_no_payload_to_be_read(void **state)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct fake_frame *frame = &f->b->frames[i];
 
-		if (frame->hdr.type == MRC_WIRE_FRAG && frame->is_body_good)
+		if (frame->hdr.type == MRC_WIRE_FRAG && frame->is_body_good && frame->is_placed)
 			whole++;
 		else if (frame->hdr.type == MRC_WIRE_FRAG)
 			zeros++;
@@ -137,6 +138,17 @@ static void strip_leaves_no_payload_to_be_read(void **state)
 	assert_int_equal(f->b->frames[count - 1].hdr.type, MRC_WIRE_LEVEL);
 }
 
+static void strip_leaves_no_payload_to_be_read(void **state)
+{
+	strip_leaves_nothing(*state, 0);
+}
+
+/* No checksum tells that it ends in zeros: its tail does. */
+static void a_fragment_without_a_checksum_tells_that_it_was_cut(void **state)
+{
+	strip_leaves_nothing(*state, MRC_WIRE_F_UNCHECKED);
+}
+
 static void the_memory_of_a_client_that_died_is_not_missed(void **state)
 {
 	struct fake *f = *state;
@@ -144,7 +156,7 @@ static void the_memory_of_a_client_that_died_is_not_missed(void **state)
 
 	fake_pattern(f->send, FAKE_MEMORY_BYTES, 2);
 	connect_both(f);
-	count = fill(f, 60000);
+	count = fill(f, 60000, 0);
 	f->is_client_gone = true;
 	memset(f->send, 0xee, FAKE_MEMORY_BYTES);
 	fake_until(f, f->b->frame_count == count);
@@ -304,6 +316,7 @@ static void damaged_payload_is_reported_and_the_path_lives(void **state)
 	static uint8_t bytes[1024];
 	struct fake *f = *state;
 	int fd = hijack(f);
+	const struct mrcd_tcp_link *link = mrcd_tcp_link_of(f->b->link);
 	struct mrc_act_post p = fake_frag(f->a->link, 1, 0, 500);
 	uint32_t len = frame_make(&p, f->send, bytes);
 
@@ -317,10 +330,31 @@ static void damaged_payload_is_reported_and_the_path_lives(void **state)
 	p.hdr.flags |= MRC_WIRE_F_UNCHECKED;
 	len = frame_make(&p, f->send, bytes);
 	bytes[len - 1] ^= 0x10;
+	bytes[len++] = MRCD_TCP_TAIL_WHOLE;
 	assert_int_equal(write(fd, bytes, len), len);
 	fake_until(f, f->b->frame_count == 2);
 	assert_true(f->b->frames[1].is_body_good);
+	assert_true(f->b->frames[1].is_placed);
+
+	/* But it says itself that it was cut, be it with the payload or later. */
+	bytes[len - 1] = MRCD_TCP_TAIL_CUT;
+	assert_int_equal(write(fd, bytes, len), len);
+	fake_until(f, f->b->frame_count == 3);
+	assert_true(f->b->frames[2].is_body_good);
+	assert_false(f->b->frames[2].is_placed);
+	assert_int_equal(write(fd, bytes, len - 1), len - 1);
+	fake_until(f, link->is_in_body && link->body_done == 500);
+	assert_int_equal(f->b->frame_count, 3);
+	assert_int_equal(write(fd, bytes + len - 1, 1), 1);
+	fake_until(f, f->b->frame_count == 4);
+	assert_false(f->b->frames[3].is_placed);
 	assert_int_equal(f->b->downs, 0);
+
+	bytes[len - 1] = MRCD_TCP_TAIL_CUT | 0x20;
+	assert_int_equal(write(fd, bytes, len), len);
+	fake_until(f, f->b->downs == 1);
+	assert_int_equal(f->b->frame_count, 4);
+	assert_int_equal(f->b->reason, MRC_REASON_CORRUPT);
 	close(fd);
 }
 
@@ -520,6 +554,7 @@ int main(void)
 		claim(payload_goes_to_many_places),
 		claim(more_frames_than_a_call_takes_all_arrive),
 		claim(strip_leaves_no_payload_to_be_read),
+		claim(a_fragment_without_a_checksum_tells_that_it_was_cut),
 		claim(the_memory_of_a_client_that_died_is_not_missed),
 		claim(memory_that_cannot_be_read_hurts_its_own_fragment_only),
 		claim(what_goes_to_scratch_is_not_placed),

@@ -98,8 +98,10 @@ struct mrc_attach_options {
 };
 
 #define MRC_CHANNEL_UNORDERED 1U /* messages are delivered as soon as they are whole */
+#define MRC_CHANNEL_UNCHECKED \
+	2U /* integrity off: payload has no checksums, either way (mrc_connect(3)) */
 
-#define MRC_WAIT_FOREVER      INT64_MAX
+#define MRC_WAIT_FOREVER INT64_MAX
 
 /* The code of a rejection by the library: the channel was freed before the program took the message. */
 #define MRC_CODE_NOT_READ UINT32_MAX
@@ -198,6 +200,8 @@ void mrc_channel_free(struct mrc_channel *channel);
 
 struct mrc_client *mrc_channel_client(const struct mrc_channel *channel);
 bool mrc_channel_is_unordered(const struct mrc_channel *channel);
+/* Integrity is off: damage to a message is not noticed. A server may refuse such a channel. */
+bool mrc_channel_is_unchecked(const struct mrc_channel *channel);
 /* Largest message the peer takes on this channel; known once connected. */
 uint64_t mrc_channel_message_bytes_max(const struct mrc_channel *channel);
 /* A pointer of the program's own, NULL at first. */

@@ -102,6 +102,7 @@ enum mrc_abi_request_op {
 };
 
 #define MRC_ABI_CHANNEL_UNORDERED 1U /* deliver messages as soon as they are whole */
+#define MRC_ABI_CHANNEL_UNCHECKED 2U /* no checksums of payload */
 
 struct mrc_abi_request {
 	uint32_t op;        /* enum mrc_abi_request_op */
@@ -168,8 +169,9 @@ enum mrc_cqe_type {
  * sender waits for VISIBLE. On a channel's last entry: its memory is freed then.
  */
 #define MRC_CQE_FLAG_TELL_VISIBLE 1U
-/* On INCOMING and CONNECTED: the channel is unordered. */
+/* On INCOMING and CONNECTED: the channel is unordered; its payload has no checksums. */
 #define MRC_CQE_FLAG_UNORDERED 2U
+#define MRC_CQE_FLAG_UNCHECKED 4U
 
 struct mrc_cqe {
 	uint8_t type;  /* enum mrc_cqe_type */
