@@ -27,6 +27,19 @@ case_whole() {
 
 # What the kernel holds for a host's daemon: "qp=4 mr=13 ... fd=61"
 case_holdings() { rails_holdings "$(lab_pid "mrcd-$1")"; }
+# case_held HOST -> case_held_now: what it holds when nothing is being made or put away: a queue pair for each rail
+# whatever befalls the rails of a slow machine meanwhile
+case_held() {
+	lab_wait_for "mrcd on $1 to hold what its rails need" 30 case_is_calm "$1"
+}
+case_is_calm() {
+	local before
+	before=$(rails_holdings "$(lab_pid "mrcd-$1")")
+	sleep 0.5 # the time in which it may change
+	case_held_now=$(rails_holdings "$(lab_pid "mrcd-$1")")
+	[ "$case_held_now" = "$before" ] || return 1
+	! case_has_devices || [[ $case_held_now == "qp=$LAB_RAILS "* ]]
+}
 # case_held_as HOST HOLDINGS WHEN: what is put away later has its time
 case_held_as() {
 	local end

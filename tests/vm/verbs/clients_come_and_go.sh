@@ -13,7 +13,10 @@ once() {
 	lab_wait_for "no program to be left at b" 5 e2e_clients_are b 0
 }
 once
-held_a=$(case_holdings a) held_b=$(case_holdings b)
+case_held a
+held_a=$case_held_now
+case_held b
+held_b=$case_held_now
 for _ in 1 2 3; do once; done
 case_held_as a "$held_a" "after four programs"
 case_held_as b "$held_b" "after four programs"

@@ -14,7 +14,10 @@ flap() {
 }
 for ((flap = 0; flap < 10; flap++)); do flap "$flap" a; done
 case_whole 60
-held_a=$(case_holdings a) held_b=$(case_holdings b)
+case_held a
+held_a=$case_held_now
+case_held b
+held_b=$case_held_now
 for ((flap = 0; flap < 90; flap++)); do
 	if ((flap % 2)); then flap "$flap" a; else flap "$flap" b; fi
 done

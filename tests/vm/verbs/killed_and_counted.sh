@@ -13,7 +13,8 @@ again() {
 	case_whole 60
 }
 again
-held=$(case_holdings a)
+case_held a
+held=$case_held_now
 for _ in 1 2 3 4; do again; done
 case_held_as a "$held" "after five deaths of its peer"
 echo "mrcd on a holds $held"

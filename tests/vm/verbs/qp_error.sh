@@ -26,7 +26,8 @@ drill() { # HOST...
 drill a
 drill b
 drill a b
-held=$(case_holdings a)
+case_held a
+held=$case_held_now
 for _ in 1 2 3 4 5; do drill a; done
 case_held_as a "$held" "after five more"
 e2e_share 1
