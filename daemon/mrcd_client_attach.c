@@ -44,7 +44,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
  */
 static uint64_t cq_entries_needed(uint32_t sends_max, uint32_t channels_max, uint32_t window)
 {
-	return (uint64_t)sends_max + (uint64_t)channels_max * (window + window / 2 + 3) +
+	return 2 * (uint64_t)sends_max + (uint64_t)channels_max * (window + window / 2 + 3) +
 	       MRCD_ANSWERS_MAX;
 }
 

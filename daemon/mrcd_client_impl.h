@@ -51,8 +51,8 @@
 #define MRCD_BACKLOG_MAX       64U   /* incoming channels of one listener not yet answered */
 #define MRCD_SQ_ENTRIES_MIN    64U
 #define MRCD_SQ_ENTRIES_MAX    4096U
-#define MRCD_CLIENTS_MAX       65536U     /* by the cookie's layout */
-#define MRCD_NUMBER_NONE       UINT64_MAX /* SENT of a message that never got a number */
+#define MRCD_CLIENTS_MAX       65536U /* by the cookie's layout */
+#define MRCD_NUMBER_NONE       MRC_ABI_NUMBER_NONE
 /* Looking for late writes: how soon buffers are used again, and how long ring space is held back. */
 #define MRCD_POISON_SPAN_BYTES (16U << 20)
 #define MRCD_POISON_HOLD_NS    (400 * MRC_MS)
@@ -72,7 +72,12 @@ struct mrcd_shadow {
 	uint32_t told; /* enum mrcd_told */
 };
 
-enum mrcd_send_state { MRCD_SEND_FREE, MRCD_SEND_QUEUED, MRCD_SEND_IN_ENGINE };
+enum mrcd_send_state {
+	MRCD_SEND_FREE,
+	MRCD_SEND_QUEUED,
+	MRCD_SEND_IN_ENGINE,
+	MRCD_SEND_UNDECIDED, /* answered: its deadline passed. The engine has it until its end is known */
+};
 
 /* One message a client has asked to send. Owned by the client, in sends[]. */
 struct mrcd_send {
@@ -81,7 +86,7 @@ struct mrcd_send {
 	uint64_t offset;
 	uint64_t len_bytes;
 	uint64_t deadline_ns; /* 0: none, or it has passed and the engine was told */
-	uint64_t number;      /* IN_ENGINE: on its channel */
+	uint64_t number;      /* IN_ENGINE, UNDECIDED: on its channel */
 	uint32_t channel_id;
 	uint32_t serial; /* of this use of the slot; half of the engine's cookie */
 	uint8_t level;
@@ -386,6 +391,8 @@ void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *ch
 /* Answer a send and free its slot. */
 void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
 		      int status, uint32_t level, uint32_t code);
+/* Its deadline has passed, and the engine goes on with it: mrcd_send_answer() ends it later. */
+void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level);
 /* Hand queued sends to the engine while it takes them; then the CLOSE that waits behind them. */
 void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel);
 /* Answer all sends that the engine does not have. */

@@ -145,15 +145,19 @@ static void on_channel_free(struct mrcd_client *client, struct mrcd_channel *cha
 }
 
 static void on_done(struct mrcd_client *client, struct mrcd_channel *channel,
-		    const struct mrc_act_msg *act)
+		    const struct mrc_act_msg *act, enum mrcd_send_state state)
 {
 	uint64_t index = act->cookie & UINT32_MAX;
 	struct mrcd_send *send;
 
 	MRC_ASSERT(index < client->sends_max);
 	send = &client->sends[index];
-	MRC_ASSERT(send->state == MRCD_SEND_IN_ENGINE);
+	MRC_ASSERT(send->state == state);
 	MRC_ASSERT(send->serial == act->cookie >> 32);
+	if (act->is_undecided) {
+		mrcd_send_answer_undecided(client, send, (uint32_t)act->level);
+		return;
+	}
 	MRC_ASSERT(channel->sends_in_engine > 0);
 	channel->sends_in_engine--;
 	mrcd_send_answer(client, send, act->number, act->outcome, (uint32_t)act->level, act->code);
@@ -287,7 +291,9 @@ static void perform_message(struct mrcd_client_side *side, const struct mrc_acti
 	else if (act->kind == MRC_ACT_GAP)
 		on_gap(client, channel, &act->msg);
 	else if (act->kind == MRC_ACT_DONE)
-		on_done(client, channel, &act->msg);
+		on_done(client, channel, &act->msg, MRCD_SEND_IN_ENGINE);
+	else if (act->kind == MRC_ACT_LATE)
+		on_done(client, channel, &act->msg, MRCD_SEND_UNDECIDED);
 	else if (act->kind == MRC_ACT_LANDING_WANT)
 		on_landing_want(client, channel, &act->msg);
 }
@@ -311,6 +317,7 @@ void mrcd_client_side_perform(struct mrcd_client_side *side, struct mrcd_peer *p
 	case MRC_ACT_DELIVER:
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
+	case MRC_ACT_LATE:
 		perform_message(side, act);
 		break;
 	default:

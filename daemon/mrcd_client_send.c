@@ -21,7 +21,7 @@ void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64
 		      int status, uint32_t level, uint32_t code)
 {
 	struct mrc_cqe cqe = {
-		.type = MRC_CQE_SENT,
+		.type = send->state == MRCD_SEND_UNDECIDED ? MRC_CQE_LATE : MRC_CQE_SENT,
 		.level = (uint8_t)level,
 		.channel = send->channel_id,
 		.user_data = send->user_data,
@@ -31,6 +31,22 @@ void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64
 	};
 
 	send_free(client, send);
+	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
+}
+
+void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level)
+{
+	struct mrc_cqe cqe = {
+		.type = MRC_CQE_SENT,
+		.flags = MRC_CQE_FLAG_UNDECIDED,
+		.level = (uint8_t)level,
+		.channel = send->channel_id,
+		.user_data = send->user_data,
+		.number = send->number,
+		.status = MRC_STATUS_TIMED_OUT,
+	};
+
+	send->state = MRCD_SEND_UNDECIDED;
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
 }
 
@@ -107,9 +123,9 @@ void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *
 }
 
 /*
- * The receiver alone knows whether the message was delivered: then its verdict
- * is the answer, however late; else DONE says that the time was over (DESIGN
- * 7.10). Until then the buffer is the engine's.
+ * The receiver alone knows whether the message was delivered (DESIGN 7.10): once
+ * that is known DONE says that the time was over, and how far the message had got
+ * by then. Until then the buffer is the engine's.
  */
 static void send_give_up(struct mrcd_client *client, struct mrcd_send *send)
 {

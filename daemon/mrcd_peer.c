@@ -526,6 +526,7 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 	case MRC_ACT_DELIVER:
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
+	case MRC_ACT_LATE:
 		mrcd_client_side_perform(peer->worker->clients, peer, act);
 		break;
 	}

@@ -21,11 +21,9 @@ static struct range ranges[MRCD_SIGBUS_RANGES_MAX];
 static uint32_t ranges_end; /* no slot from here on was ever used */
 
 /* Only system calls and atomics in here: it may interrupt anything. */
-static void on_sigbus(int signal_number, siginfo_t *info, void *context)
+static bool range_take(uintptr_t at)
 {
-	uintptr_t at = (uintptr_t)info->si_addr;
 	uint32_t end = __atomic_load_n(&ranges_end, __ATOMIC_ACQUIRE);
-	int errno_saved = errno;
 
 	for (uint32_t i = 0; i < end; i++) {
 		struct range *range = &ranges[i];
@@ -39,16 +37,31 @@ static void on_sigbus(int signal_number, siginfo_t *info, void *context)
 		if (mmap((void *)range->addr, range->len_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
 			 0) == MAP_FAILED)
-			break;
+			return false;
 		__atomic_store_n(&range->has_hit, 1, __ATOMIC_RELEASE);
 		if (range->bell_fd >= 0 && write(range->bell_fd, &one, sizeof(one)) < 0)
 			(void)errno; /* full: it is ringing already */
-		errno = errno_saved;
-		return;
+		return true;
 	}
-	/* Not ours to mend: fault again, without us. */
-	signal(signal_number, SIG_DFL);
+	return false;
+}
+
+static void on_sigbus(int signal_number, siginfo_t *info, void *context)
+{
+	int errno_saved = errno;
+
+	if (!range_take((uintptr_t)info->si_addr))
+		signal(signal_number, SIG_DFL); /* not ours to mend: fault again, without us */
 	errno = errno_saved;
+}
+
+bool mrcd_sigbus_report(const void *addr)
+{
+	int errno_saved = errno;
+	bool is_watched = range_take((uintptr_t)addr);
+
+	errno = errno_saved;
+	return is_watched;
 }
 
 int mrcd_sigbus_install(void)

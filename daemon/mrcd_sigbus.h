@@ -10,7 +10,7 @@
  * process as ever.
  *
  * System calls do not raise the signal: they answer -EFAULT. Whoever hands
- * client memory to one must take that as the client's fault.
+ * client memory to one must take that as the client's fault, and report it.
  *
  * The handler and its table are the process's, as signals are: this is the one
  * place with a global. Ranges are added and removed by any thread.
@@ -32,6 +32,11 @@ int mrcd_sigbus_install(void);
 int mrcd_sigbus_watch(void *addr, size_t len_bytes, int bell_fd, uint32_t *slot_out);
 /* Before the mapping goes. */
 void mrcd_sigbus_unwatch(uint32_t slot);
+/*
+ * A system call answered -EFAULT for client memory at `addr`: as if the daemon had looked at
+ * it itself. False: nobody watches it.
+ */
+bool mrcd_sigbus_report(const void *addr);
 /* Has it faulted since it is watched? */
 bool mrcd_sigbus_has_hit(uint32_t slot);
 

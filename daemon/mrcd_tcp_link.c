@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "mrcd_crc.h"
+#include "mrcd_sigbus.h"
 #include "mrcd_tcp.h"
 
 #define IOVECS_MAX      64
@@ -297,8 +298,10 @@ static void link_write(struct mrcd_tcp_link *link)
 		if (n < 0 && errno == EFAULT) {
 			/* A client took pages out of its send arena. That is its message's loss;
 			 * the link is everybody's. One part at a time shows whose it is. */
-			if (msg.msg_iovlen == 1)
+			if (msg.msg_iovlen == 1) {
+				mrcd_sigbus_report(iov[0].iov_base);
 				mrcd_frame_strip(link->outq.first);
+			}
 			is_careful = true;
 			continue;
 		}

@@ -42,6 +42,12 @@ static bool frame_up(struct mrcd_tcp_link *link, const struct mrc_wire_hdr *hdr,
 
 /* ---- bodies ---- */
 
+/* Another link brings the same bytes, and no checksum would tell whose lie there: the one that began last writes. */
+static bool is_overtaken(const struct mrcd_tcp_link *link)
+{
+	return link->is_contested && link->hdr.flags & MRC_WIRE_F_UNCHECKED;
+}
+
 /* Where the next bytes of the payload go; NULL: nobody wants them. *len_out: how many of them. */
 static uint8_t *payload_place(struct mrcd_tcp_link *link, uint32_t *len_out)
 {
@@ -53,7 +59,7 @@ static uint8_t *payload_place(struct mrcd_tcp_link *link, uint32_t *len_out)
 	len = mrc_conn_place(mrcd_peer_conn(link->link.peer), &link->hdr, link->body_done, &place);
 	MRC_ASSERT(len > 0);
 	*len_out = MRC_MIN(len, left);
-	if (!place.is_scratch)
+	if (!place.is_scratch && !is_overtaken(link))
 		memory = mrcd_landing_memory(link->tcp->rail->worker, &place, *len_out);
 	return memory;
 }
@@ -77,7 +83,7 @@ static void contest(struct mrcd_tcp_link *link)
 		    hdr->offset >= rival->hdr.offset + rival->hdr.body_len)
 			continue;
 		rival->is_contested = true;
-		link->is_contested = true;
+		link->is_contested = !(hdr->flags & MRC_WIRE_F_UNCHECKED);
 	}
 }
 

@@ -13,11 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SOCKET_PATH_DEFAULT "/run/mrcd/mrcd.sock"
-#define HANDSHAKE_S         10            /* a daemon that says nothing for so long is stuck */
-#define DETACH_NS           1000000000ULL /* for what waits for room in the submission ring */
-#define SENDS_MAX           (1U << 20)
-#define CHANNELS_MAX        (1U << 20)
+#define SOCKET_PATH_DEFAULT   "/run/mrcd/mrcd.sock"
+#define HANDSHAKE_S           10            /* a daemon that says nothing for so long is stuck */
+#define DETACH_NS             1000000000ULL /* for what waits for room in the submission ring */
+#define SENDS_MAX             (1U << 20)
+#define CHANNELS_MAX          (1U << 20)
+#define OUTCOMES_KEPT_DEFAULT 64U
 
 static const char *socket_path(const struct mrc_attach_options *options)
 {
@@ -259,6 +260,7 @@ static struct mrc_client *client_new(void)
 	mrc_list_init(&client->parked);
 	mrc_list_init(&client->pending);
 	mrc_list_init(&client->sends_unanswered);
+	mrc_list_init(&client->sends_undecided);
 	mrc_list_init(&client->channels);
 	mrc_list_init(&client->listeners);
 	mrc_list_init(&client->parked_detached.node);
@@ -329,11 +331,19 @@ MRC_API int mrc_attach(const struct mrc_attach_options *options, struct mrc_clie
 	int bell_fd;
 	int r;
 
+	if (options && options->outcomes_kept > MRC_OUTCOMES_KEPT_MAX) {
+		mrc_error_set_attach("outcomes_kept is %u; allowed: 1 to %u, 0 for %u",
+				     options->outcomes_kept, MRC_OUTCOMES_KEPT_MAX,
+				     OUTCOMES_KEPT_DEFAULT);
+		return -EINVAL;
+	}
 	client = client_new();
 	if (!client) {
 		mrc_error_set_attach("no memory");
 		return -ENOMEM;
 	}
+	client->outcomes_kept =
+		options && options->outcomes_kept ? options->outcomes_kept : OUTCOMES_KEPT_DEFAULT;
 	r = socket_open(socket_path(options), &client->socket_fd);
 	if (r < 0)
 		goto err_free_client;

@@ -60,6 +60,11 @@ struct mrc_channel *mrc_channel_new(struct mrc_client *client, enum mrc_channel_
 
 	if (!channel)
 		return NULL;
+	channel->outcomes = calloc(client->outcomes_kept, sizeof(*channel->outcomes));
+	if (!channel->outcomes) {
+		free(channel);
+		return NULL;
+	}
 	channel->client = client;
 	channel->state = state;
 	mrc_list_init(&channel->in_client);
@@ -104,6 +109,7 @@ void mrc_channel_destroy(struct mrc_channel *channel)
 	mrc_list_remove(&channel->parked_end.node);
 	mrc_list_remove(&channel->in_listener);
 	mrc_list_remove(&channel->in_client);
+	free(channel->outcomes);
 	free(channel);
 }
 
@@ -120,19 +126,22 @@ void mrc_channel_ask_close(struct mrc_channel *channel)
 	mrc_client_submit_later(channel->client, &channel->pending_close, MRC_SQE_CLOSE);
 }
 
+static void forget_in(struct mrc_list *sends, const struct mrc_channel *channel)
+{
+	for (struct mrc_list *at = sends->next; at != sends; at = at->next) {
+		struct mrc_send_op *op = MRC_CONTAINER_OF(at, struct mrc_send_op, in_client);
+
+		if (op->channel == channel)
+			op->channel = NULL;
+	}
+}
+
 /* The answers of this channel's sends go nowhere from now on. */
 static void forget_sends(struct mrc_channel *channel)
 {
 	struct mrc_client *client = channel->client;
 	struct mrc_list *next;
 
-	for (struct mrc_list *at = client->sends_unanswered.next; at != &client->sends_unanswered;
-	     at = at->next) {
-		struct mrc_send_op *op = MRC_CONTAINER_OF(at, struct mrc_send_op, in_client);
-
-		if (op->channel == channel)
-			op->channel = NULL;
-	}
 	for (struct mrc_list *at = client->parked.next; at != &client->parked; at = next) {
 		struct mrc_parked *parked = MRC_CONTAINER_OF(at, struct mrc_parked, node);
 		struct mrc_send_op *op = MRC_CONTAINER_OF(parked, struct mrc_send_op, parked);
@@ -140,9 +149,12 @@ static void forget_sends(struct mrc_channel *channel)
 		next = at->next;
 		if (parked->type == MRC_EVENT_SENT && op->channel == channel) {
 			mrc_list_remove(at);
-			mrc_send_op_free(client, op);
+			if (!op->is_undecided)
+				mrc_send_op_free(client, op);
 		}
 	}
+	forget_in(&client->sends_unanswered, channel);
+	forget_in(&client->sends_undecided, channel);
 	channel->sends_unanswered = 0;
 	channel->sends_outstanding = 0;
 }

@@ -61,7 +61,7 @@ struct mrc_msg {
 /* One send, from mrc_send() until its answer was taken. Owned by the client's table. */
 struct mrc_send_op {
 	struct mrc_parked parked;    /* SENT */
-	struct mrc_list in_client;   /* in client->sends_unanswered */
+	struct mrc_list in_client;   /* in client->sends_unanswered, or ->sends_undecided */
 	struct mrc_channel *channel; /* NULL: its channel was freed, nobody wants the answer */
 	uint64_t user;
 	uint64_t number;
@@ -73,6 +73,16 @@ struct mrc_send_op {
 	enum mrc_level level_wanted;
 	enum mrc_level level;
 	bool is_unanswered;
+	bool is_undecided; /* answered, and LATE is to come: the slot is the daemon's until then */
+};
+
+/* What became of a send whose deadline passed. */
+struct mrc_outcome {
+	uint64_t number;
+	enum mrc_level level;
+	int status;
+	uint32_t code;
+	bool is_decided;
 };
 
 enum mrc_channel_state {
@@ -96,6 +106,8 @@ struct mrc_channel {
 	struct mrc_list inbox;         /* messages and gaps parked, in order */
 	struct mrc_list held;          /* messages the program has */
 	struct mrc_listener *listener; /* of an incoming one, until it is decided; not owned */
+	struct mrc_outcome *outcomes;  /* client->outcomes_kept of them */
+	uint64_t outcomes_count;       /* ever: the next one's place, counted round */
 	void *context;
 	uint64_t user;
 	uint64_t request; /* CONNECTING: what the answer brings back */
@@ -145,6 +157,7 @@ struct mrc_client {
 	struct mrc_list parked;           /* events in order */
 	struct mrc_list pending;          /* submissions in order */
 	struct mrc_list sends_unanswered; /* in order */
+	struct mrc_list sends_undecided;  /* in order of their answers */
 	struct mrc_list channels;
 	struct mrc_list listeners;
 	struct mrc_parked parked_detached;
@@ -162,10 +175,11 @@ struct mrc_client {
 	struct mrc_list *buckets; /* channels by id; bucket_count, a power of two */
 	uint32_t bucket_count;
 	uint32_t sends_max;
-	uint32_t sends_fresh; /* first of the table never used */
-	uint32_t send_free;   /* chain; UINT32_MAX ends it */
-	uint32_t gaps_count;  /* parked */
-	uint32_t msgs_max;    /* what the ring holds, and MRC_GAPS_MAX */
+	uint32_t outcomes_kept; /* for each channel */
+	uint32_t sends_fresh;   /* first of the table never used */
+	uint32_t send_free;     /* chain; UINT32_MAX ends it */
+	uint32_t gaps_count;    /* parked */
+	uint32_t msgs_max;      /* what the ring holds, and MRC_GAPS_MAX */
 	uint32_t msgs_fresh;
 	uint32_t channels_max;
 	uint32_t ids_count; /* channels the daemon has */
@@ -266,6 +280,14 @@ bool mrc_name_is_good(const char *name, size_t len);
 struct mrc_send_op *mrc_send_op_find(struct mrc_client *client, uint64_t user_data);
 void mrc_send_op_free(struct mrc_client *client, struct mrc_send_op *op);
 void mrc_send_op_event(struct mrc_send_op *op, struct mrc_event *event_out);
+
+/* ---- mrc_outcome.c ---- */
+
+/* Remember a send whose deadline passed. The oldest one makes room. */
+void mrc_outcome_add(struct mrc_channel *channel, const struct mrc_send_op *op);
+/* It has come to its end. */
+void mrc_outcome_decide(struct mrc_channel *channel, uint64_t number, int status,
+			enum mrc_level level, uint32_t code);
 
 /* ---- mrc_msg.c ---- */
 

@@ -171,12 +171,14 @@ static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
 {
 	struct mrc_send_op *op = mrc_send_op_find(client, cqe->user_data);
 
-	if (!op || op->channel_id != cqe->channel) {
+	if (!op || !op->is_unanswered || op->channel_id != cqe->channel) {
 		breach(client, "SENT on channel %u answers no send of ours", cqe->channel);
 		return;
 	}
 	if (cqe->status > 0 || cqe->level > MRC_LEVEL_COMMITTED ||
-	    (cqe->status == MRC_STATUS_OK && cqe->level < op->level_wanted)) {
+	    (cqe->status == MRC_STATUS_OK && cqe->level < op->level_wanted) ||
+	    (cqe->flags & MRC_CQE_FLAG_UNDECIDED &&
+	     (cqe->status != MRC_STATUS_TIMED_OUT || cqe->level < MRC_LEVEL_PLACED))) {
 		breach(client, "SENT on channel %u says status %d at level %u", cqe->channel,
 		       cqe->status, cqe->level);
 		return;
@@ -186,17 +188,52 @@ static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
 	op->code = cqe->code;
 	op->number = cqe->number;
 	op->is_unanswered = false;
+	op->is_undecided = cqe->flags & MRC_CQE_FLAG_UNDECIDED;
 	mrc_list_remove(&op->in_client);
+	if (op->is_undecided)
+		mrc_list_append(&client->sends_undecided, &op->in_client);
 	if (!op->channel) {
-		mrc_send_op_free(client, op);
+		if (!op->is_undecided)
+			mrc_send_op_free(client, op);
 		return;
 	}
 	op->channel->sends_unanswered--;
+	if (op->status == MRC_STATUS_TIMED_OUT && op->number != MRC_ABI_NUMBER_NONE)
+		mrc_outcome_add(op->channel, op);
 	mrc_client_park(client, &op->parked, MRC_EVENT_SENT);
 	if (op->channel->is_end_held && op->channel->sends_unanswered == 0) {
 		op->channel->is_end_held = false;
 		mrc_client_park(client, &op->channel->parked_end, MRC_EVENT_CLOSED);
 	}
+}
+
+/* The end of a send whose deadline had passed. */
+static void op_decide(struct mrc_client *client, struct mrc_send_op *op, int status,
+		      enum mrc_level level, uint32_t code)
+{
+	op->is_undecided = false;
+	mrc_list_remove(&op->in_client);
+	if (op->channel)
+		mrc_outcome_decide(op->channel, op->number, status, level, code);
+	if (!mrc_list_is_linked(&op->parked.node)) /* else its answer is still to be taken */
+		mrc_send_op_free(client, op);
+}
+
+static void take_late(struct mrc_client *client, const struct mrc_cqe *cqe)
+{
+	struct mrc_send_op *op = mrc_send_op_find(client, cqe->user_data);
+
+	if (!op || !op->is_undecided || op->channel_id != cqe->channel ||
+	    op->number != cqe->number) {
+		breach(client, "LATE on channel %u is about no send of ours", cqe->channel);
+		return;
+	}
+	if (cqe->status > 0 || cqe->level > MRC_LEVEL_COMMITTED || cqe->level < op->level) {
+		breach(client, "LATE on channel %u says status %d at level %u", cqe->channel,
+		       cqe->status, cqe->level);
+		return;
+	}
+	op_decide(client, op, cqe->status, (enum mrc_level)cqe->level, cqe->code);
 }
 
 /* The channel an arrival or a gap is for; NULL after a breach. */
@@ -341,6 +378,9 @@ int mrc_client_take_in(struct mrc_client *client)
 	case MRC_CQE_SENT:
 		take_sent(client, &cqe);
 		break;
+	case MRC_CQE_LATE:
+		take_late(client, &cqe);
+		break;
 	case MRC_CQE_ARRIVED:
 		take_arrived(client, &cqe);
 		break;
@@ -416,6 +456,12 @@ void mrc_client_bury(struct mrc_client *client, const char *why)
 			mrc_client_park(client, &op->parked, MRC_EVENT_SENT);
 		else
 			mrc_send_op_free(client, op);
+	}
+	while (!mrc_list_is_empty(&client->sends_undecided)) {
+		struct mrc_send_op *op = MRC_CONTAINER_OF(client->sends_undecided.next,
+							  struct mrc_send_op, in_client);
+
+		op_decide(client, op, MRC_STATUS_DETACHED, op->level, 0);
 	}
 	for (at = client->listeners.next; at != &client->listeners; at = next) {
 		struct mrc_listener *listener =

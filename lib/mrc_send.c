@@ -27,6 +27,7 @@ void mrc_send_op_free(struct mrc_client *client, struct mrc_send_op *op)
 	MRC_ASSERT(!mrc_list_is_linked(&op->parked.node));
 	MRC_ASSERT(!mrc_list_is_linked(&op->in_client));
 	op->is_unanswered = false;
+	op->is_undecided = false;
 	op->next_free = client->send_free;
 	client->send_free = (uint32_t)(op - client->sends);
 }
@@ -44,7 +45,9 @@ struct mrc_send_op *mrc_send_op_find(struct mrc_client *client, uint64_t user_da
 	if (index >= client->sends_fresh)
 		return NULL;
 	op = &client->sends[index];
-	return op->is_unanswered && op->generation == user_data >> 32 ? op : NULL;
+	if (op->generation != user_data >> 32)
+		return NULL;
+	return op->is_unanswered || op->is_undecided ? op : NULL;
 }
 
 void mrc_send_op_event(struct mrc_send_op *op, struct mrc_event *event_out)
@@ -63,7 +66,8 @@ void mrc_send_op_event(struct mrc_send_op *op, struct mrc_event *event_out)
 		.channel = channel,
 	};
 	channel->sends_outstanding--;
-	mrc_send_op_free(channel->client, op);
+	if (!op->is_undecided)
+		mrc_send_op_free(channel->client, op);
 }
 
 static int channel_is_ready(const struct mrc_channel *channel)
@@ -159,7 +163,8 @@ MRC_API int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t 
 			continue;
 		/* Answers of other sends, parked for mrc_poll(), hold all slots: only the program
 		 * can free them. */
-		if (!client->is_room_wanted && mrc_list_is_empty(&client->sends_unanswered))
+		if (!client->is_room_wanted && mrc_list_is_empty(&client->sends_unanswered) &&
+		    mrc_list_is_empty(&client->sends_undecided))
 			break;
 		r = mrc_client_block(client, deadline_ns);
 		if (r <= 0) {

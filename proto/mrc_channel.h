@@ -41,6 +41,7 @@ struct mrc_msg_out {
 	uint8_t level;        /* enum mrc_lvl: highest known */
 	uint8_t level_wanted; /* what the client waits for */
 	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
+	bool has_deadline;    /* how far it is shall be known when that passes */
 	bool is_eager;
 	bool is_admitted; /* RTS to be sent, or ring space assigned */
 	bool is_granted;
@@ -49,6 +50,8 @@ struct mrc_msg_out {
 	bool is_final;      /* level and outcome will not change */
 	bool is_answered;   /* DONE was given */
 	bool is_void_asked;
+	bool is_given_up; /* nobody waits for more than to hear whether it was delivered */
+	bool is_late; /* DONE said that it was delivered and given up: its end is told by LATE */
 };
 
 /* A message this end receives. Lives until the sender has settled it. */
@@ -72,9 +75,9 @@ struct mrc_msg_in {
 	bool is_final;      /* committed, rejected or void */
 	bool is_final_told; /* the peer has acknowledged a LEVEL that says so */
 	bool is_void;
-	bool is_draining;  /* void, and a write to its memory may still be under way */
-	bool wants_placed; /* the sender waits for just that */
-	bool wants_visible;
+	bool is_draining;   /* void, and a write to its memory may still be under way */
+	bool wants_placed;  /* the sender waits for just that; with wants_visible: for COMMITTED, */
+	bool wants_visible; /* and wants to hear of each level at once */
 };
 
 enum mrc_channel_state {
@@ -262,6 +265,12 @@ void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number);
 uint32_t mrc_channel_done_slot(const struct mrc_channel *ch);
 /* Would mrc_channel_settle() move? */
 bool mrc_channel_can_settle(const struct mrc_channel *ch);
+/*
+ * Its client waits no longer: one known to be delivered is answered with `outcome` and its
+ * level now, any other as soon as the receiver has said which of the two it is. `number` is
+ * one that is not settled.
+ */
+void mrc_channel_out_give_up(struct mrc_channel *ch, uint64_t number, int outcome);
 /* Give this message up, if the receiver lets it: it is then answered with `outcome`. */
 void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome);
 /* Move `settled` over all that are final and answered. True when it moved. */

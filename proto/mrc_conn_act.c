@@ -438,6 +438,8 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		hdr->flags |= MRC_WIRE_F_EAGER;
 	if (ch->is_unchecked)
 		hdr->flags |= MRC_WIRE_F_UNCHECKED;
+	if (msg->level_wanted == MRC_LVL_COMMITTED && msg->has_deadline)
+		hdr->flags |= MRC_WIRE_F_PLACED | MRC_WIRE_F_VISIBLE;
 	if (msg->level_wanted == MRC_LVL_PLACED)
 		hdr->flags |= MRC_WIRE_F_PLACED;
 	if (msg->level_wanted == MRC_LVL_VISIBLE)
@@ -739,24 +741,35 @@ static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t numb
 		mrc_channel_in_reached(ch, number, MRC_LVL_PLACED);
 }
 
+static int done_outcome(const struct mrc_msg_out *msg)
+{
+	if (msg->is_final && msg->outcome)
+		return msg->outcome;
+	if (msg->level >= msg->level_wanted)
+		return MRC_OUT_OK;
+	/* Delivered, and its client waits no longer (DESIGN 7.10). */
+	return msg->is_final ? msg->outcome : msg->outcome_void;
+}
+
 static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
 		 struct mrc_action *act)
 {
 	struct mrc_msg_out *msg = &ch->out[slot];
 
-	message_action(ch, mrc_channel_out_number(ch, slot), MRC_ACT_DONE, act);
+	message_action(ch, mrc_channel_out_number(ch, slot),
+		       msg->is_late ? MRC_ACT_LATE : MRC_ACT_DONE, act);
 	act->msg.cookie = msg->cookie;
 	act->msg.level = (enum mrc_lvl)msg->level;
 	act->msg.code = msg->code;
-	act->msg.outcome = msg->level >= msg->level_wanted && !(msg->is_final && msg->outcome)
-				   ? MRC_OUT_OK
-				   : msg->outcome;
+	act->msg.outcome = done_outcome(msg);
 	mrc_bits_clear(&ch->done_bits, slot);
 	ch->done_count--;
+	if (act->msg.outcome && !msg->is_answered)
+		conn->messages_failed++;
+	msg->is_late = !msg->is_final && msg->level < msg->level_wanted;
+	act->msg.is_undecided = msg->is_late;
 	msg->is_answered = true;
 	conn->active_ns = conn->now_ns;
-	if (act->msg.outcome)
-		conn->messages_failed++;
 }
 
 static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,

@@ -119,7 +119,7 @@ uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, u
 	*place_out = (struct mrc_place){.is_scratch = true};
 	if (frag_message(conn, hdr, &ch, &msg) || !msg || writer_of(conn, hdr))
 		return (uint32_t)(end - at);
-	/* Bytes that are here were checked; another copy may not touch them. */
+	/* Bytes that are here were taken for good; another copy may not touch them. */
 	if (mrc_range_set_has(&conn->ranges, &msg->here, at, end, &until))
 		return (uint32_t)(until - at);
 	place_out->is_scratch = false;

@@ -84,7 +84,8 @@ enum mrc_event_kind {
 	MRC_EV_CH_CLOSE,  /* no more sends */
 	MRC_EV_CH_ABORT,  /* the client has died: forget it, tell the peer */
 	MRC_EV_SEND,      /* a message */
-	MRC_EV_CANCEL,    /* give (channel, number) up, if the receiver lets it: outcome */
+	MRC_EV_CANCEL,    /* give (channel, number) up: outcome, if it was not delivered and the
+			   * receiver lets it; else DONE comes as soon as delivery is known */
 	MRC_EV_LANDING,   /* answers MRC_ACT_LANDING_WANT: addr */
 	MRC_EV_VISIBLE,   /* the client took the arrival of (channel, msg) */
 	MRC_EV_COMMIT,
@@ -192,6 +193,7 @@ enum mrc_action_kind {
 	MRC_ACT_DELIVER,      /* (channel, number, addr, len): publish the arrival */
 	MRC_ACT_GAP,          /* (channel, number): tell the client this one will not come */
 	MRC_ACT_DONE,         /* (channel, number, cookie): outcome, level, code of a SEND */
+	MRC_ACT_LATE,         /* as DONE, once more: what became of one whose DONE was undecided */
 	MRC_ACT_COPY,         /* hold -> landing memory of (channel, number) at addr, len */
 	MRC_ACT_HOLD_FREE,    /* hold is no longer needed */
 	MRC_ACT_CONN_RESET,   /* a new conn epoch: the peer's daemon restarted or lost the conn */
@@ -234,7 +236,7 @@ struct mrc_act_msg {
 	uint32_t channel;
 	uint64_t channel_cookie;
 	uint64_t number;
-	uint64_t cookie; /* DONE */
+	uint64_t cookie; /* DONE, LATE */
 	uint64_t addr;
 	uint64_t len;
 	uint64_t hold;
@@ -244,6 +246,7 @@ struct mrc_act_msg {
 	enum mrc_lvl level;
 	bool is_eager; /* DELIVER: addr is a ring position (offset already reduced), not a buffer */
 	bool is_visible_wanted; /* DELIVER */
+	bool is_undecided; /* DONE: delivered, but given up before it got further: LATE follows */
 };
 
 struct mrc_action {

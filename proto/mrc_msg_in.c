@@ -61,7 +61,7 @@ static void counts_advance(struct mrc_channel *ch)
 		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
 			break;
 		ch->final_next++;
-		ch->facts |= msg->wants_placed || msg->wants_visible ? MRC_FACT_STATE_LAZY
+		ch->facts |= msg->wants_placed != msg->wants_visible ? MRC_FACT_STATE_LAZY
 								     : MRC_FACT_STATE;
 	}
 }

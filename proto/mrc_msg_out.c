@@ -17,6 +17,7 @@ int mrc_channel_send(struct mrc_channel *ch, const struct mrc_ev_msg *send, uint
 		.len = send->len,
 		.cookie = send->cookie,
 		.level_wanted = (uint8_t)send->level,
+		.has_deadline = send->deadline_ns != 0,
 		.next_ready = MRC_SLOT_NONE,
 	};
 	*number_out = ch->send_next++;
@@ -116,11 +117,29 @@ void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number)
 	uint32_t slot = (uint32_t)(number & (ch->out_window - 1));
 	struct mrc_msg_out *msg = &ch->out[slot];
 
-	if (msg->is_answered || mrc_bits_has(&ch->done_bits, slot))
+	if (mrc_bits_has(&ch->done_bits, slot))
 		return;
-	if (msg->is_final || msg->level >= msg->level_wanted) {
-		mrc_bits_set(&ch->done_bits, slot);
-		ch->done_count++;
+	if (msg->is_answered) {
+		if (!msg->is_late || !msg->is_final)
+			return;
+	} else if (!msg->is_final && msg->level < msg->level_wanted &&
+		   !(msg->is_given_up && msg->level >= MRC_LVL_PLACED)) {
+		return;
+	}
+	mrc_bits_set(&ch->done_bits, slot);
+	ch->done_count++;
+}
+
+void mrc_channel_out_give_up(struct mrc_channel *ch, uint64_t number, int outcome)
+{
+	struct mrc_msg_out *msg = mrc_channel_out(ch, number);
+
+	msg->is_given_up = true;
+	if (msg->level >= MRC_LVL_PLACED) {
+		msg->outcome_void = outcome;
+		mrc_channel_out_answer(ch, number);
+	} else {
+		mrc_channel_out_void(ch, number, outcome);
 	}
 }
 
@@ -142,8 +161,10 @@ bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl
 	msg->level = MRC_MAX(msg->level, (uint8_t)level);
 	if (is_final) {
 		msg->is_final = true;
-		msg->outcome = outcome == MRC_OUT_CLOSED && msg->is_void_asked ? msg->outcome_void
-									       : outcome;
+		msg->outcome = outcome == MRC_OUT_CLOSED && msg->is_void_asked &&
+					       msg->level < MRC_LVL_PLACED
+				       ? msg->outcome_void
+				       : outcome;
 		msg->code = code;
 	}
 	mrc_channel_out_answer(ch, number);
@@ -201,7 +222,8 @@ bool mrc_channel_can_settle(const struct mrc_channel *ch)
 	if (ch->state == MRC_CH_ENDED || ch->settled >= ch->send_next)
 		return false;
 	msg = &ch->out[ch->settled & (ch->out_window - 1)];
-	return msg->is_final && msg->is_answered && !msg->is_ready && !msg->frames_out;
+	return msg->is_final && msg->is_answered && !msg->is_late && !msg->is_ready &&
+	       !msg->frames_out;
 }
 
 void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome)

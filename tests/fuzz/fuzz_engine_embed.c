@@ -453,7 +453,15 @@ static void on_message(struct eng *e, const struct mrc_action *act)
 		FUZZ_CHECK(m->outcome <= 0 && m->level <= MRC_LVL_COMMITTED);
 		FUZZ_CHECK(!is_read(e, m->channel_cookie, m->cookie));
 		ch->is_answered[m->cookie] = true;
+		ch->is_undecided[m->cookie] = m->is_undecided;
+		FUZZ_CHECK(!m->is_undecided || m->level >= MRC_LVL_PLACED);
 		ch->answered++;
+		break;
+	case MRC_ACT_LATE:
+		FUZZ_CHECK(m->cookie < ch->sends && ch->is_undecided[m->cookie]);
+		FUZZ_CHECK(!ch->is_down && !m->is_undecided);
+		FUZZ_CHECK(m->outcome <= 0 && m->level >= MRC_LVL_PLACED);
+		ch->is_undecided[m->cookie] = false;
 		break;
 	default: { /* COPY */
 		uint32_t i = 0;
@@ -516,6 +524,7 @@ static void perform(struct eng *e, const struct mrc_action *act)
 	case MRC_ACT_DELIVER:
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
+	case MRC_ACT_LATE:
 	case MRC_ACT_COPY:
 		on_message(e, act);
 		break;

@@ -290,7 +290,9 @@ void sim_channel_feed(struct sim_world *w, struct chan *c, uint32_t side)
 					     .cookie = number,
 					     .number_out = &number_out,
 					     .addr = m->addr,
-					     .len = m->len};
+					     .len = m->len,
+					     /* Any: the engine only wants to know whether. */
+					     .deadline_ns = number % 3 ? 0 : 1};
 		r = sim_tell(w, c->pair, side, &ev);
 		if (r == -ENOSPC)
 			return;
@@ -353,18 +355,26 @@ void sim_channel_close_if_done(struct sim_world *w, struct chan *c)
 }
 
 void sim_channel_done(struct sim_world *w, struct chan *c, uint32_t side,
-		      const struct mrc_act_msg *am)
+		      const struct mrc_act_msg *am, bool is_late)
 {
 	struct chan_end *ce = &c->ends[side];
 	struct msg *m;
 
-	sim_check_done(w, c, side, am);
+	sim_check_done(w, c, side, am, is_late);
 	if (w->failure[0])
 		return;
 	m = sim_msg(ce, am->cookie);
-	m->is_answered = true;
 	m->outcome = am->outcome;
 	m->level = am->level;
+	m->is_undecided = am->is_undecided;
+	if (is_late) {
+		MRC_ASSERT(ce->undecided > 0);
+		ce->undecided--;
+		w->counts.late++;
+		return;
+	}
+	ce->undecided += am->is_undecided;
+	m->is_answered = true;
 	m->answered_ns = w->now_ns;
 	ce->answered++;
 	ce->answered_ok += am->outcome == MRC_OUT_OK;
@@ -489,6 +499,9 @@ void sim_channel_down(struct sim_world *w, uint32_t pair, uint32_t side,
 	if (c->refused && ac->outcome == c->refused && ac->code != c->refused_code)
 		sim_fail(w, "outcome", "channel %u is refused with code %u, said was %u", c->index,
 			 ac->code, c->refused_code);
+	if (ce->undecided)
+		sim_fail(w, "outcome", "channel %u is down with %llu undecided sends", c->index,
+			 (unsigned long long)ce->undecided);
 	if (ce->answered != ce->send_next)
 		sim_fail(w, "outcome", "channel %u is down with %llu unanswered sends", c->index,
 			 (unsigned long long)(ce->send_next - ce->answered));

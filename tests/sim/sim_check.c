@@ -126,27 +126,12 @@ bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side,
 	}
 }
 
-void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
-		    const struct mrc_act_msg *am)
+/* Level and outcome are what they are said to be. */
+static void check_verdict(struct sim_world *w, struct chan *c, uint32_t side,
+			  const struct mrc_act_msg *am, const struct msg *m)
 {
-	struct chan_end *ce = &c->ends[side];
 	unsigned long long number = am->number;
-	const struct msg *m;
 
-	if (am->number != am->cookie || am->cookie >= ce->send_next || ce->is_aborted ||
-	    ce->is_freed) {
-		sim_fail(w, "outcome", "channel %u message %llu: an answer nobody waits for",
-			 c->index, number);
-		return;
-	}
-	m = sim_msg(ce, am->cookie);
-	if (m->is_answered)
-		sim_fail(w, "outcome", "channel %u message %llu is answered twice", c->index,
-			 number);
-	if (m->reads_out)
-		sim_fail(w, "memory",
-			 "channel %u message %llu is answered, a rail may still read it", c->index,
-			 number);
 	if ((am->level >= MRC_LVL_PLACED && !m->is_delivered) ||
 	    (am->level >= MRC_LVL_VISIBLE && !m->is_visible) ||
 	    (am->level >= MRC_LVL_COMMITTED && !m->is_committed))
@@ -159,7 +144,7 @@ void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
 				 number, am->level, m->want);
 		for (uint64_t n = am->number;
 		     !c->is_unordered && n-- > c->ends[1 - side].unreleased;) {
-			const struct msg *before = sim_msg(ce, n);
+			const struct msg *before = sim_msg(&c->ends[side], n);
 
 			if (!before->is_delivered && !before->is_gap)
 				sim_fail(w, "order",
@@ -171,13 +156,47 @@ void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
 			sim_fail(w, "outcome", "channel %u message %llu: a rejection nobody gave",
 				 c->index, number);
 	} else if (am->outcome == MRC_OUT_TIMED_OUT && m->is_cancelled) {
-		if (m->is_delivered)
+		if (am->is_undecided != (am->level >= MRC_LVL_PLACED))
+			sim_fail(w, "outcome",
+				 "channel %u message %llu: timed out at level %d, and that is %s "
+				 "end",
+				 c->index, number, am->level, am->is_undecided ? "not its" : "its");
+		if (!am->is_undecided && m->is_delivered)
 			sim_fail(w, "once", "channel %u message %llu is given up and was delivered",
 				 c->index, number);
 	} else if (!sim_check_outcome(w, c, side, am->outcome)) {
 		sim_fail(w, "outcome", "channel %u message %llu: outcome %d", c->index, number,
 			 am->outcome);
 	}
+}
+
+/* DONE, or after an undecided one LATE. */
+void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
+		    const struct mrc_act_msg *am, bool is_late)
+{
+	struct chan_end *ce = &c->ends[side];
+	unsigned long long number = am->number;
+	const struct msg *m;
+
+	if (am->number != am->cookie || am->cookie >= ce->send_next || ce->is_aborted ||
+	    ce->is_freed) {
+		sim_fail(w, "outcome", "channel %u message %llu: an answer nobody waits for",
+			 c->index, number);
+		return;
+	}
+	m = sim_msg(ce, am->cookie);
+	if (is_late ? !m->is_undecided : m->is_answered)
+		sim_fail(w, "outcome", "channel %u message %llu is answered twice", c->index,
+			 number);
+	if (is_late && (am->is_undecided || am->level < m->level))
+		sim_fail(w, "outcome", "channel %u message %llu: its end at level %d, %s", c->index,
+			 number, am->level,
+			 am->is_undecided ? "which is none" : "and it was further");
+	if (m->reads_out)
+		sim_fail(w, "memory",
+			 "channel %u message %llu is answered, a rail may still read it", c->index,
+			 number);
+	check_verdict(w, c, side, am, m);
 }
 
 /* ---- 3: fence before release, one direct writer ---- */

@@ -259,7 +259,9 @@ static void perform(struct sim_world *w, uint32_t pair, uint32_t side, const str
 			       act->msg.number);
 		break;
 	case MRC_ACT_DONE:
-		sim_channel_done(w, sim_channel_of(w, act->msg.channel_cookie), side, &act->msg);
+	case MRC_ACT_LATE:
+		sim_channel_done(w, sim_channel_of(w, act->msg.channel_cookie), side, &act->msg,
+				 act->kind == MRC_ACT_LATE);
 		break;
 	case MRC_ACT_COPY:
 		copy(w, pe, side, &act->msg);

@@ -79,6 +79,7 @@ struct msg { /* as the sender knows it, with what truly happened to it */
 	bool is_sent, is_answered, is_delivered, is_visible, is_committed, is_rejected, is_released;
 	bool is_gap, is_eager;
 	bool is_cancelled;
+	bool is_undecided; /* answered, and its end is still to be told */
 	int outcome;
 	enum mrc_lvl level;
 	uint32_t code;
@@ -108,6 +109,7 @@ struct chan_end {
 	uint64_t planned;   /* messages that msgs[] describes */
 	uint64_t send_next; /* the engine has those before it */
 	uint64_t answered, answered_ok;
+	uint64_t undecided; /* of those answered */
 	/* As a receiver. */
 	uint64_t expected; /* next number to be delivered, ordered channels */
 	uint64_t delivered_end;
@@ -486,8 +488,9 @@ void sim_channel_up(struct sim_world *w, struct chan *c, uint32_t side);
 void sim_channel_down(struct sim_world *w, uint32_t pair, uint32_t side,
 		      const struct mrc_act_channel *ac);
 void sim_channel_free(struct sim_world *w, struct chan *c, uint32_t side);
+/* DONE, or LATE. */
 void sim_channel_done(struct sim_world *w, struct chan *c, uint32_t side,
-		      const struct mrc_act_msg *am);
+		      const struct mrc_act_msg *am, bool is_late);
 void sim_channel_close_if_done(struct sim_world *w, struct chan *c);
 /* The client of this end died, or its daemon ended. */
 void sim_channel_abort(struct sim_world *w, struct chan *c, uint32_t side);
@@ -520,7 +523,7 @@ bool sim_check_quiet(struct sim_world *w, struct chan *c, uint32_t side, bool is
 void sim_check_deliver(struct sim_world *w, struct chan *c, uint32_t side,
 		       const struct mrc_act_msg *am);
 void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
-		    const struct mrc_act_msg *am);
+		    const struct mrc_act_msg *am, bool is_late);
 /* May a send or a channel end so? */
 bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side, int outcome);
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,

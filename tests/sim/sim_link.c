@@ -370,6 +370,13 @@ static void land_direct(struct sim_world *w, struct frame *f, const struct mrc_w
 		memcpy(sim_landing(ce, is_ring, offset), f->payload, hdr->body_len);
 }
 
+/* As a rail judges it: without a checksum nothing is said against it. */
+static bool is_whole(const struct mrc_wire_hdr *hdr, const uint8_t *data)
+{
+	return hdr->flags & MRC_WIRE_F_UNCHECKED ||
+	       sim_crc32c(0, data, hdr->body_len) == hdr->body_crc;
+}
+
 /* The stream's payload, read in pieces to where the engine says. */
 static void land_stream(struct sim_world *w, struct mrc_conn *conn, uint32_t side, struct frame *f,
 			const struct mrc_wire_hdr *hdr, struct mrc_ev_arrived *arrived)
@@ -395,7 +402,10 @@ static void land_stream(struct sim_world *w, struct mrc_conn *conn, uint32_t sid
 		}
 		done += part;
 	}
-	arrived->is_body_good = sim_crc32c(0, f->payload, hdr->body_len) == hdr->body_crc;
+	arrived->is_body_good = is_whole(hdr, f->payload);
+	/* Its last byte says what no checksum does. */
+	if (f->is_zeroed && hdr->flags & MRC_WIRE_F_UNCHECKED)
+		arrived->is_placed = false;
 }
 
 static void land_hold(struct sim_world *w, struct pair_end *pe, struct frame *f,
@@ -403,7 +413,7 @@ static void land_hold(struct sim_world *w, struct pair_end *pe, struct frame *f,
 {
 	uint32_t i = 0;
 
-	arrived->is_body_good = sim_crc32c(0, f->payload, hdr->body_len) == hdr->body_crc;
+	arrived->is_body_good = is_whole(hdr, f->payload);
 	if (!arrived->is_body_good)
 		return; /* as the rail does: a bad one is not kept */
 	while (i < w->o.holds && pe->holds[i].id)
@@ -436,7 +446,7 @@ static void land(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 			const uint8_t *at =
 				(place.is_eager ? ce->ring : ce->client->arena) + place.addr;
 
-			arrived->is_body_good = sim_crc32c(0, at, hdr->body_len) == hdr->body_crc;
+			arrived->is_body_good = is_whole(hdr, at);
 		}
 	} else if (p->is_verbs) {
 		land_hold(w, pe, f, hdr, arrived);

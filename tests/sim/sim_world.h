@@ -71,6 +71,7 @@ void sim_report(const struct sim_world *world, FILE *out);
 	X(closed_early) \
 	X(unknown) \
 	X(cancels) \
+	X(late) \
 	X(gaps) \
 	X(handshakes) \
 	X(handshakes_failed) \

@@ -187,18 +187,61 @@ static void one_that_is_all_sent_is_answered_with_what_became_of_it(void **state
 	}
 }
 
-/* The first final verdict stands, and it is the receiver's. */
-static void of_one_that_was_delivered_the_verdict_stands(void **state)
+/* Its sender waits no longer, and hears how far it is; the receiver's verdict comes when it comes. */
+static void one_that_was_delivered_is_answered_now_and_ends_later(void **state)
 {
 	const struct {
 		enum mrc_event_kind kind;
+		bool is_known; /* that it was delivered, when it is given up */
 		int want;
-	} rows[] = {{MRC_EV_COMMIT, MRC_OUT_OK}, {MRC_EV_REJECT, MRC_OUT_REJECTED}};
+	} rows[] = {
+		{MRC_EV_COMMIT, true, MRC_OUT_OK},
+		{MRC_EV_REJECT, true, MRC_OUT_REJECTED},
+		{MRC_EV_COMMIT, false, MRC_OUT_OK},
+		{MRC_EV_REJECT, false, MRC_OUT_REJECTED},
+	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
-		const struct mrc_action *done;
+		const struct mrc_action *late, *done;
 		struct fixture f;
-		int outcome;
+
+		fixture_init(&f);
+		f.p.hosts[B].releases = false;
+		send_one(&f, 10, 0);
+		if (rows[i].is_known)
+			lab_pair_run(&f.p, 5 * MRC_MS);
+		else
+			lab_pair_pump(&f.p);
+		assert_int_equal(cancel(&f, 0), 0);
+		lab_pair_run(&f.p, 5 * MRC_MS);
+		lab_done_is(&f.p.hosts[A], 0, MRC_OUT_TIMED_OUT);
+		done = lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, 0);
+		assert_in_range(done->msg.level, MRC_LVL_PLACED, MRC_LVL_VISIBLE);
+		assert_true(done->msg.is_undecided);
+		assert_null(lab_find(&f.p.hosts[B], MRC_ACT_GAP, 0, 0));
+		assert_null(lab_find(&f.p.hosts[A], MRC_ACT_LATE, 0, 0));
+		assert_int_equal(lab_msg(&f.p.hosts[B], rows[i].kind, f.ids[B], 0, 7), 0);
+		lab_pair_run(&f.p, 5 * MRC_MS);
+		assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_DONE, 0), 1);
+		assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_LATE, 0), 1);
+		late = lab_find(&f.p.hosts[A], MRC_ACT_LATE, 0, 0);
+		assert_int_equal(late->msg.number, 0);
+		assert_int_equal(late->msg.cookie, 0);
+		assert_int_equal(late->msg.outcome, rows[i].want);
+		assert_false(late->msg.is_undecided);
+		assert_int_equal(late->msg.level,
+				 rows[i].want ? MRC_LVL_VISIBLE : MRC_LVL_COMMITTED);
+		lab_pair_fini(&f.p);
+	}
+}
+
+/* However the channel ends, the end of a message comes before that of its channel. */
+static void the_end_of_a_channel_decides_what_was_undecided(void **state)
+{
+	for (int is_death = 0; is_death < 2; is_death++) {
+		const struct mrc_action *late;
+		struct mrc_event_in ev = {.kind = MRC_EV_CH_ABORT};
+		struct fixture f;
 
 		fixture_init(&f);
 		f.p.hosts[B].releases = false;
@@ -206,14 +249,50 @@ static void of_one_that_was_delivered_the_verdict_stands(void **state)
 		lab_pair_run(&f.p, 5 * MRC_MS);
 		assert_int_equal(cancel(&f, 0), 0);
 		lab_pair_run(&f.p, 5 * MRC_MS);
-		assert_false(lab_done(&f.p.hosts[A], 0, &outcome));
-		assert_null(lab_find(&f.p.hosts[B], MRC_ACT_GAP, 0, 0));
-		assert_int_equal(lab_msg(&f.p.hosts[B], rows[i].kind, f.ids[B], 0, 7), 0);
+		lab_done_is(&f.p.hosts[A], 0, MRC_OUT_TIMED_OUT);
+		if (is_death) {
+			ev.channel.id = f.ids[B];
+			assert_int_equal(lab_handle(&f.p.hosts[B], &ev), 0);
+		} else {
+			assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_RELEASE, f.ids[B], 0, 0), 0);
+			ev.kind = MRC_EV_CH_CLOSE;
+			ev.channel.id = f.ids[A];
+			assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+		}
+		lab_pair_run(&f.p, 20 * MRC_MS);
+		late = lab_find(&f.p.hosts[A], MRC_ACT_LATE, 0, 0);
+		assert_non_null(late);
+		assert_int_equal(late->msg.outcome, is_death ? MRC_OUT_PEER_DIED : MRC_OUT_OK);
+		assert_true(late < lab_find(&f.p.hosts[A], MRC_ACT_CH_DOWN, 0, 0));
+		lab_pair_fini(&f.p);
+	}
+}
+
+/* With a deadline each level is told at once, for it may be asked for; the commit is no later for it. */
+static void with_a_deadline_each_level_is_told_at_once(void **state)
+{
+	for (int has_deadline = 0; has_deadline < 2; has_deadline++) {
+		const uint16_t both = MRC_WIRE_F_PLACED | MRC_WIRE_F_VISIBLE;
+		struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+		struct fixture f;
+
+		fixture_init(&f);
+		f.p.hosts[B].releases = false;
+		ev.msg = (struct mrc_ev_msg){.channel = f.ids[A],
+					     .level = MRC_LVL_COMMITTED,
+					     .len = 10,
+					     .deadline_ns = (uint64_t)has_deadline};
+		assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+		lab_pair_run(&f.p, MRC_MS);
+		assert_int_equal(lab_posted(&f.p.hosts[A], MRC_WIRE_FRAG, 0, 0)->hdr.flags & both,
+				 has_deadline ? both : 0);
+		assert_int_equal(
+			lab_find(&f.p.hosts[B], MRC_ACT_DELIVER, 0, 0)->msg.is_visible_wanted,
+			has_deadline);
+		assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_COMMIT, f.ids[B], 0, 0), 0);
+		assert_true(mrc_conn_channel(f.p.hosts[B].conn, f.ids[B])->facts & MRC_FACT_STATE);
 		lab_pair_run(&f.p, 5 * MRC_MS);
-		lab_done_is(&f.p.hosts[A], 0, rows[i].want);
-		done = lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, 0);
-		assert_int_equal(done->msg.level,
-				 rows[i].want ? MRC_LVL_VISIBLE : MRC_LVL_COMMITTED);
+		lab_done_is(&f.p.hosts[A], 0, MRC_OUT_OK);
 		lab_pair_fini(&f.p);
 	}
 }
@@ -246,7 +325,9 @@ static void a_cancel_out_of_range_or_too_late_is_refused(void **state)
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_RELEASE, f.ids[B], i, 0), 0);
 	lab_pair_run(&f.p, 5 * MRC_MS);
-	lab_done_is(&f.p.hosts[A], 0, MRC_OUT_OK);
+	lab_done_is(&f.p.hosts[A], 0, MRC_OUT_TIMED_OUT);
+	lab_done_is(&f.p.hosts[A], 1, MRC_OUT_OK);
+	assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_LATE, 0), 1);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(cancel(&f, i), -EALREADY);
 	lab_pair_fini(&f.p);
@@ -290,7 +371,7 @@ static void heal(struct lab_pair *p)
 static void whatever_is_cancelled_all_are_answered(void **state)
 {
 	const uint64_t lens[] = {0, 10, 5000, 30000, 100000, 1 << 20};
-	uint32_t cancelled = 0, skipped = 0;
+	uint32_t cancelled = 0, skipped = 0, undecided = 0, late = 0;
 
 	for (uint32_t seed = 1; seed <= 40; seed++) {
 		struct mrc_rng rng = {.state = seed};
@@ -328,6 +409,13 @@ static void whatever_is_cancelled_all_are_answered(void **state)
 		if (done != sent)
 			fail_msg("seed %u: %llu of %llu answered", seed, (unsigned long long)done,
 				 (unsigned long long)sent);
+		for (uint32_t i = 0; i < done; i++) {
+			const struct mrc_action *act = lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, i);
+
+			undecided += act->msg.is_undecided;
+		}
+		late += lab_count(&f.p.hosts[A], MRC_ACT_LATE, 0);
+		assert_int_equal(late, undecided);
 		skipped += lab_count(&f.p.hosts[B], MRC_ACT_GAP, 0);
 		assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_GAP, 0) +
 					 lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0),
@@ -351,7 +439,9 @@ int main(void)
 		cmocka_unit_test(one_that_waits_for_a_buffer_gives_way),
 		cmocka_unit_test(one_that_is_half_sent_is_given_up_and_its_buffer_freed),
 		cmocka_unit_test(one_that_is_all_sent_is_answered_with_what_became_of_it),
-		cmocka_unit_test(of_one_that_was_delivered_the_verdict_stands),
+		cmocka_unit_test(one_that_was_delivered_is_answered_now_and_ends_later),
+		cmocka_unit_test(the_end_of_a_channel_decides_what_was_undecided),
+		cmocka_unit_test(with_a_deadline_each_level_is_told_at_once),
 		cmocka_unit_test(a_cancel_out_of_range_or_too_late_is_refused),
 		cmocka_unit_test(the_outcome_asked_for_is_the_one_given),
 		cmocka_unit_test(whatever_is_cancelled_all_are_answered),

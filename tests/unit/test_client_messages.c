@@ -234,7 +234,7 @@ static struct mrc_ev_msg run_until_cancelled(struct lab *lab, uint32_t count)
 static void deadline_has_the_engine_give_up_what_it_has(void **state)
 {
 	struct lab *lab = *state;
-	struct mrc_event_in first = {0};
+	struct mrc_event_in first = {0}, other = {0};
 	struct pipe_end end;
 	struct mrc_ev_msg msg;
 	struct mrc_action act;
@@ -266,12 +266,36 @@ static void deadline_has_the_engine_give_up_what_it_has(void **state)
 	act.msg.cookie = first.msg.cookie;
 	act.msg.outcome = MRC_OUT_TIMED_OUT;
 	act.msg.level = MRC_LVL_PLACED;
+	act.msg.is_undecided = true;
 	lab_perform(lab, &peer_b, act);
 	cqe = prog_expect(&prog, MRC_CQE_SENT);
+	assert_int_equal(cqe.flags, MRC_CQE_FLAG_UNDECIDED);
 	assert_int_equal(cqe.user_data, 3);
 	assert_int_equal(cqe.number, 72);
 	assert_int_equal(cqe.status, MRC_STATUS_TIMED_OUT);
 	assert_int_equal(cqe.level, MRC_LEVEL_PLACED);
+	/* Its slot is not another's before its end; nor is it given up again. */
+	prog_send(&prog, &end, 5);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, &other), 5);
+	assert_int_not_equal((uint32_t)other.msg.cookie, (uint32_t)first.msg.cookie);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CANCEL, NULL), 2);
+	act.kind = MRC_ACT_LATE;
+	act.msg.outcome = MRC_OUT_REJECTED;
+	act.msg.code = 8;
+	act.msg.level = MRC_LVL_VISIBLE;
+	act.msg.is_undecided = false;
+	lab_perform(lab, &peer_b, act);
+	cqe = prog_expect(&prog, MRC_CQE_LATE);
+	assert_int_equal(cqe.user_data, 3);
+	assert_int_equal(cqe.number, 72);
+	assert_int_equal(cqe.status, MRC_STATUS_REJECTED);
+	assert_int_equal(cqe.level, MRC_LEVEL_VISIBLE);
+	assert_int_equal(cqe.code, 8);
+	prog_send(&prog, &end, 6);
+	lab_turn(lab);
+	peer_saw(&peer_b, MRC_EV_SEND, &other);
+	assert_int_equal((uint32_t)other.msg.cookie, (uint32_t)first.msg.cookie);
 	prog_leave(&prog);
 }
 

@@ -221,6 +221,23 @@ static void fields_out_of_range_are_refused(void **state)
 	}
 }
 
+static void a_checksum_where_there_is_none_is_refused(void **state)
+{
+	struct fixture f = {0};
+
+	lab_solo_up(&f.h, 2, false);
+	f.h.is_unchecked = true;
+	f.id = lab_solo_channel(&f.h, false);
+	f.ch = mrc_conn_channel(f.h.conn, f.id);
+	f.wire = f.ch->wire_id;
+	assert_int_equal(frag(&f, 0, 10, 0, 10, 0, MRC_WIRE_F_EAGER), -EPROTO);
+	assert_int_equal(lab_info(&f.h).protocol_errors, 1);
+	assert_int_equal(frag(&f, 0, 10, 0, 10, 0, MRC_WIRE_F_EAGER | MRC_WIRE_F_UNCHECKED), 0);
+	lab_pump(&f.h);
+	assert_int_equal(lab_count(&f.h, MRC_ACT_DELIVER, 0), 1);
+	lab_host_fini(&f.h);
+}
+
 static void counts_and_credit_out_of_range_are_refused(void **state)
 {
 	const uint64_t ring = LAB_RING_BYTES, window = LAB_WINDOW;
@@ -851,6 +868,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_out_of_range_are_refused),
+		cmocka_unit_test(a_checksum_where_there_is_none_is_refused),
 		cmocka_unit_test(counts_and_credit_out_of_range_are_refused),
 		cmocka_unit_test(bodies_too_short_are_refused),
 		cmocka_unit_test(acks_out_of_range_are_refused),

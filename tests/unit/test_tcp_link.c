@@ -124,7 +124,10 @@ static void strip_leaves_nothing(struct fake *f, uint16_t flags)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct fake_frame *frame = &f->b->frames[i];
 
-		if (frame->hdr.type == MRC_WIRE_FRAG && frame->is_body_good && frame->is_placed)
+		bool is_cut =
+			flags & MRC_WIRE_F_UNCHECKED ? !frame->is_placed : !frame->is_body_good;
+
+		if (frame->hdr.type == MRC_WIRE_FRAG && !is_cut)
 			whole++;
 		else if (frame->hdr.type == MRC_WIRE_FRAG)
 			zeros++;
@@ -189,8 +192,14 @@ static void memory_that_cannot_be_read_hurts_its_own_fragment_only(void **state)
 	}
 	flush(f->a);
 	fake_until(f, f->b->frame_count == count && f->a->sent == count);
-	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(f->b->frames[i].hdr.type == MRC_WIRE_ACK, i % 2 == 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fake_frame *frame = &f->b->frames[i];
+
+		assert_int_equal(frame->hdr.type == MRC_WIRE_ACK, i % 2 == 0);
+		/* What lies at 65536 and 98304 cannot be read: cut, or never begun. */
+		if (frame->hdr.type == MRC_WIRE_FRAG)
+			assert_int_equal(frame->is_placed, frame->hdr.addr / 65536 != 1);
+	}
 	assert_int_equal(f->a->downs + f->b->downs, 0);
 	munmap(f->send, FAKE_MEMORY_BYTES);
 	f->send = NULL;
@@ -287,22 +296,27 @@ static void frames_cut_anywhere_are_put_together(void **state)
 	p = fake_control(f->a->link, MRC_WIRE_PROBE, 3, 0);
 	p.pad_len = 1100;
 	len += frame_make(&p, NULL, stream + len);
-	p = fake_frag(f->a->link, 4, 300, 0);
+	p = fake_frag(f->a->link, 4, 300, 40);
+	p.hdr.flags |= MRC_WIRE_F_UNCHECKED;
+	len += frame_make(&p, f->send + 300, stream + len);
+	stream[len++] = MRCD_TCP_TAIL_WHOLE;
+	p = fake_frag(f->a->link, 5, 400, 0);
+	p.hdr.flags |= MRC_WIRE_F_UNCHECKED; /* without a body it has no tail either */
 	len += frame_make(&p, f->send, stream + len);
-	p = fake_control(f->a->link, MRC_WIRE_ACK, 5, 0);
+	p = fake_control(f->a->link, MRC_WIRE_ACK, 6, 0);
 	len += frame_make(&p, NULL, stream + len);
 
 	for (uint32_t cut = 0; cut <= len; cut++) {
-		memset(f->landing, 0, 300);
+		memset(f->landing, 0, 340);
 		assert_int_equal(write(fd, stream, cut), cut);
 		fake_settle(f);
 		assert_int_equal(write(fd, stream + cut, len - cut), len - cut);
-		frames += 5;
+		frames += 6;
 		fake_until(f, f->b->frame_count == frames);
-		assert_memory_equal(f->landing, f->send, 300);
-		for (uint32_t i = 0; i < 5; i++) {
+		assert_memory_equal(f->landing, f->send, 340);
+		for (uint32_t i = 0; i < 6; i++) {
 			const struct fake_frame *frame =
-				&f->b->frames[(frames - 5 + i) % FAKE_FRAMES_MAX];
+				&f->b->frames[(frames - 6 + i) % FAKE_FRAMES_MAX];
 
 			assert_int_equal(frame->hdr.msg, i + 1);
 			assert_true(frame->is_body_good);
@@ -367,13 +381,18 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		bool is_rival_writing; /* what came first is written over before the rest comes */
 		bool is_own_damage;
 		bool want_good, want_placed;
+		bool is_unchecked, is_rival_later;
 	} rows[] = {
-		{"both bring the same", 1, 0, false, false, true, true},
-		{"the rival's is damaged", 1, 0, true, false, true, false},
-		{"its own is damaged", 1, 0, false, true, false, true},
-		{"both are", 1, 0, true, true, false, true},
-		{"the rival brings what is next to it", 1, 500, false, false, true, true},
-		{"and of another message", 2, 0, false, false, true, true},
+		{"both bring the same", 1, 0, false, false, true, true, false, false},
+		{"the rival's is damaged", 1, 0, true, false, true, false, false, false},
+		{"its own is damaged", 1, 0, false, true, false, true, false, false},
+		{"both are", 1, 0, true, true, false, true, false, false},
+		{"the rival brings what is next to it", 1, 500, false, false, true, true, false,
+		 false},
+		{"and of another message", 2, 0, false, false, true, true, false, false},
+		/* Without checksums: what begins last writes, what began first does so no more. */
+		{"unchecked, before it the same", 1, 0, false, false, true, true, true, false},
+		{"unchecked, the same after it", 1, 0, false, false, true, false, true, true},
 	};
 	static uint8_t bytes[1024];
 	struct fake *f = *state;
@@ -389,6 +408,13 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		const struct mrcd_tcp_link *link = mrcd_tcp_link_of(f->b->link);
 		bool is_rival = rows[i].rival_msg == 1 && rows[i].rival_offset == 0;
 
+		if (rows[i].is_unchecked) {
+			p.hdr.flags |= MRC_WIRE_F_UNCHECKED;
+			len = frame_make(&p, f->send, bytes);
+			bytes[len++] = MRCD_TCP_TAIL_WHOLE;
+			half = len - 201;
+		}
+
 		rival.is_in_body = true;
 		rival.is_contested = false;
 		rival.hdr = p.hdr;
@@ -399,7 +425,12 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		assert_int_equal(write(fd, bytes, half), half);
 		fake_until(f, link->is_in_body && link->body_done == half - MRC_WIRE_HDR_BYTES);
 		assert_int_equal(rival.is_contested, is_rival);
-		assert_int_equal(link->is_contested, is_rival);
+		assert_int_equal(link->is_contested, is_rival && !rows[i].is_unchecked);
+		if (rows[i].is_rival_later) { /* as when its header came now */
+			mrcd_tcp_link_of(f->b->link)->is_contested = true;
+			f->landing[p.hdr.addr + 299] = 0x77;
+			f->landing[p.hdr.addr + 300] = 0x77;
+		}
 		f->landing[p.hdr.addr + 3] ^= rows[i].is_rival_writing;
 		assert_int_equal(write(fd, bytes + half, len - half), len - half);
 		fake_until(f, f->b->frame_count == i + 1);
@@ -407,6 +438,8 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		    frame->is_placed != rows[i].want_placed)
 			fail_msg("%s: good %d, placed %d", rows[i].name, frame->is_body_good,
 				 frame->is_placed);
+		if (rows[i].is_rival_later) /* it wrote no further */
+			assert_int_equal(f->landing[p.hdr.addr + 300], 0x77);
 	}
 	f->b->second = NULL;
 	close(fd);

@@ -95,7 +95,10 @@ struct mrc_attach_options {
 	const char *name;             /* shown by mrcctl; NULL: the program's name */
 	uint64_t send_arena_bytes;    /* 0: the daemon's default */
 	uint64_t landing_arena_bytes; /* 0: the daemon's default */
+	uint32_t outcomes_kept;       /* for mrc_send_query(), of each channel; 0: 64 */
 };
+
+#define MRC_OUTCOMES_KEPT_MAX 65536U
 
 #define MRC_CHANNEL_UNORDERED 1U /* messages are delivered as soon as they are whole */
 #define MRC_CHANNEL_UNCHECKED \
@@ -115,6 +118,7 @@ struct mrc_attach_options {
  * -ENOENT, -ECONNREFUSED  no daemon there
  * -EPROTONOSUPPORT        daemon and library share no ABI version
  * -EACCES, -EMFILE, -ENOMEM  the daemon refused; mrc_last_error() says why
+ * -EINVAL                 outcomes_kept is above MRC_OUTCOMES_KEPT_MAX
  */
 int mrc_attach(const struct mrc_attach_options *options, struct mrc_client **client_out);
 
@@ -221,8 +225,9 @@ void mrc_buf_free(struct mrc_client *client, void *buf);
  * when `level` is reached or the message has failed. Until then the memory is
  * the daemon's to read and must not change. `deadline_ns` is a CLOCK_MONOTONIC
  * time, 0 for none: past it a message that was not delivered is given up, and
- * MRC_STATUS_TIMED_OUT is answered once the receiver's daemon has agreed that it
- * never will be. One that was delivered is answered with what becomes of it.
+ * MRC_STATUS_TIMED_OUT is answered, with the level known by then: at once when it
+ * was delivered, else when the receiver's daemon has said that it was, or agreed
+ * that it never will be (level NONE). mrc_send_query() tells what became of it.
  * Order of sends on a channel is order of delivery, unless it is unordered.
  *
  * -EAGAIN     the ring or the client's share of sends is full: take events, try again
@@ -242,6 +247,21 @@ int mrc_send(struct mrc_channel *channel, const void *data, size_t len_bytes, en
  */
 int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t len_bytes,
 		  enum mrc_level level, int64_t timeout_ns, struct mrc_event *event_out);
+
+/*
+ * What became of a send that was answered MRC_STATUS_TIMED_OUT, by the number in
+ * that answer. Waits at most timeout_ns (0: does not wait) for it to be known.
+ *
+ * 0           *event_out (may be NULL) is as the answer would have been without a
+ *             deadline; TIMED_OUT at level NONE: it was not delivered and never will be
+ * -ETIMEDOUT, -EINTR  not known yet; *event_out is as it was answered
+ * -ENOENT     no such send timed out on this channel, or as many as are kept did since
+ *             (mrc_attach_options.outcomes_kept)
+ *
+ * A channel that has ended knows it until it is freed.
+ */
+int mrc_send_query(struct mrc_channel *channel, uint64_t number, int64_t timeout_ns,
+		   struct mrc_event *event_out);
 
 /* Sends on this channel whose answer the program has not taken. */
 uint32_t mrc_channel_sends_outstanding(const struct mrc_channel *channel);

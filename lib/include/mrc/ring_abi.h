@@ -111,7 +111,7 @@ struct mrc_abi_request {
 	char target[MRC_ABI_TARGET_BYTES];
 };
 
-/* Submission entries. The daemon answers each SEND once, with MRC_CQE_SENT. */
+/* Submission entries. The daemon answers each SEND once, with MRC_CQE_SENT; LATE may follow. */
 enum mrc_sqe_op {
 	MRC_SQE_NOP = 0,
 	MRC_SQE_SEND = 1,     /* channel, level, offset, len, user_data, deadline_ns */
@@ -162,6 +162,7 @@ enum mrc_cqe_type {
 	MRC_CQE_GAP = 7,       /* channel, number: this message was given up by its sender */
 	MRC_CQE_BATCH = 8,     /* user_data, status: OK all are committed; CLOSED one could not be,
 				* and those that could are rejected with MRC_CODE_BATCH */
+	MRC_CQE_LATE = 9, /* as SENT, after one that was UNDECIDED: what became of the message */
 };
 
 /*
@@ -172,6 +173,10 @@ enum mrc_cqe_type {
 /* On INCOMING and CONNECTED: the channel is unordered; its payload has no checksums. */
 #define MRC_CQE_FLAG_UNORDERED 2U
 #define MRC_CQE_FLAG_UNCHECKED 4U
+/* On SENT: TIMED_OUT, but delivered; its slot among the client's sends is free after LATE. */
+#define MRC_CQE_FLAG_UNDECIDED 8U
+
+#define MRC_ABI_NUMBER_NONE    UINT64_MAX /* SENT of a message that never got a number */
 
 struct mrc_cqe {
 	uint8_t type;  /* enum mrc_cqe_type */
