@@ -205,6 +205,7 @@ void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *
 		return;
 	case MRCD_TOLD_PLAIN:
 	case MRCD_TOLD_ANSWER:
+	case MRCD_TOLD_LATE:
 		return;
 	}
 }

@@ -63,6 +63,7 @@ enum mrcd_told {
 	MRCD_TOLD_ANSWER,  /* counts in answers_unread */
 	MRCD_TOLD_ARRIVED, /* taking it makes the message visible */
 	MRCD_TOLD_GAP,     /* counts in the channel's gaps_unread */
+	MRCD_TOLD_LATE,    /* counts in undecided_count */
 	MRCD_TOLD_LAST,    /* the channel's last entry */
 };
 
@@ -71,6 +72,13 @@ struct mrcd_shadow {
 	uint32_t channel_id;
 	uint32_t told; /* enum mrcd_told */
 };
+
+/*
+ * Of a client's sends so many may be answered before their end is known, until it has read of
+ * that: each of them has two entries in the completion ring. The answer of any more waits for
+ * the end.
+ */
+#define MRCD_UNDECIDED_MAX(sends_max) ((sends_max) / 2)
 
 enum mrcd_send_state {
 	MRCD_SEND_FREE,
@@ -91,6 +99,7 @@ struct mrcd_send {
 	uint32_t serial; /* of this use of the slot; half of the engine's cookie */
 	uint8_t level;
 	uint8_t state; /* enum mrcd_send_state */
+	bool is_held;  /* IN_ENGINE: undecided, and too many are for it to be told */
 };
 TAILQ_HEAD(mrcd_send_list, mrcd_send);
 
@@ -230,6 +239,7 @@ struct mrcd_client {
 
 	struct mrcd_send *sends; /* sends_max */
 	uint32_t sends_max, sends_fresh, send_count;
+	uint32_t undecided_count; /* answered TIMED_OUT, and its end not known, or not read yet */
 	struct mrcd_send_list sends_free;
 	uint64_t deadline_ns; /* of the first send that has one, or earlier */
 

@@ -145,16 +145,18 @@ static void on_channel_free(struct mrcd_client *client, struct mrcd_channel *cha
 }
 
 static void on_done(struct mrcd_client *client, struct mrcd_channel *channel,
-		    const struct mrc_act_msg *act, enum mrcd_send_state state)
+		    const struct mrc_act_msg *act, bool is_late)
 {
 	uint64_t index = act->cookie & UINT32_MAX;
 	struct mrcd_send *send;
 
 	MRC_ASSERT(index < client->sends_max);
 	send = &client->sends[index];
-	MRC_ASSERT(send->state == state);
+	MRC_ASSERT(send->state ==
+		   (is_late && !send->is_held ? MRCD_SEND_UNDECIDED : MRCD_SEND_IN_ENGINE));
 	MRC_ASSERT(send->serial == act->cookie >> 32);
 	if (act->is_undecided) {
+		MRC_ASSERT(!is_late && act->outcome == MRC_OUT_TIMED_OUT);
 		mrcd_send_answer_undecided(client, send, (uint32_t)act->level);
 		return;
 	}
@@ -291,9 +293,9 @@ static void perform_message(struct mrcd_client_side *side, const struct mrc_acti
 	else if (act->kind == MRC_ACT_GAP)
 		on_gap(client, channel, &act->msg);
 	else if (act->kind == MRC_ACT_DONE)
-		on_done(client, channel, &act->msg, MRCD_SEND_IN_ENGINE);
+		on_done(client, channel, &act->msg, false);
 	else if (act->kind == MRC_ACT_LATE)
-		on_done(client, channel, &act->msg, MRCD_SEND_UNDECIDED);
+		on_done(client, channel, &act->msg, true);
 	else if (act->kind == MRC_ACT_LANDING_WANT)
 		on_landing_want(client, channel, &act->msg);
 }

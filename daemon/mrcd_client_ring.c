@@ -96,6 +96,8 @@ uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget)
 		client->cq_head++;
 		if (shadow.told == MRCD_TOLD_ANSWER)
 			client->answers_unread--;
+		else if (shadow.told == MRCD_TOLD_LATE)
+			client->undecided_count--;
 		else if (shadow.told != MRCD_TOLD_PLAIN)
 			mrcd_channel_on_seen(client, &shadow);
 	}

@@ -12,6 +12,7 @@
 static void send_free(struct mrcd_client *client, struct mrcd_send *send)
 {
 	send->state = MRCD_SEND_FREE;
+	send->is_held = false;
 	TAILQ_INSERT_HEAD(&client->sends_free, send, entry);
 	MRC_ASSERT(client->send_count > 0);
 	client->send_count--;
@@ -20,8 +21,9 @@ static void send_free(struct mrcd_client *client, struct mrcd_send *send)
 void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
 		      int status, uint32_t level, uint32_t code)
 {
+	bool is_late = send->state == MRCD_SEND_UNDECIDED;
 	struct mrc_cqe cqe = {
-		.type = send->state == MRCD_SEND_UNDECIDED ? MRC_CQE_LATE : MRC_CQE_SENT,
+		.type = is_late ? MRC_CQE_LATE : MRC_CQE_SENT,
 		.level = (uint8_t)level,
 		.channel = send->channel_id,
 		.user_data = send->user_data,
@@ -31,7 +33,7 @@ void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64
 	};
 
 	send_free(client, send);
-	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
+	mrcd_client_publish(client, &cqe, is_late ? MRCD_TOLD_LATE : MRCD_TOLD_PLAIN);
 }
 
 void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level)
@@ -46,6 +48,13 @@ void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *se
 		.status = MRC_STATUS_TIMED_OUT,
 	};
 
+	if (client->undecided_count >= MRCD_UNDECIDED_MAX(client->sends_max))
+		mrcd_client_take_seen(client, UINT32_MAX);
+	if (client->undecided_count >= MRCD_UNDECIDED_MAX(client->sends_max)) {
+		send->is_held = true;
+		return;
+	}
+	client->undecided_count++;
 	send->state = MRCD_SEND_UNDECIDED;
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
 }

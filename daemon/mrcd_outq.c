@@ -7,6 +7,22 @@
 
 #define FRAMES_IN_FLIGHT_DEFAULT 1024U /* as struct mrc_limits says */
 
+static uint64_t padding[MRC_FRAG_BYTES_MAX / sizeof(uint64_t)];
+
+/* Before main(), so that it is the same for all threads. */
+__attribute__((constructor)) static void padding_make(void)
+{
+	struct mrc_rng rng = {.state = 1};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(padding); i++)
+		padding[i] = mrc_rng_next(&rng);
+}
+
+const uint8_t *mrcd_padding(void)
+{
+	return (const uint8_t *)padding;
+}
+
 uint32_t mrcd_outq_frames_max(const struct mrc_limits *limits)
 {
 	uint32_t in_flight = limits->frames_in_flight_max;

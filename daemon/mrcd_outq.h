@@ -28,7 +28,7 @@ struct mrcd_frame {
 	uint32_t rkey;        /* direct_len: by this key */
 	uint64_t remote_addr; /* direct_len: to there */
 	uint32_t body_len;    /* of a control frame */
-	uint32_t pad_len;     /* zeros after the control body */
+	uint32_t pad_len;     /* of mrcd_padding(), after the control body */
 	uint32_t tail_len;    /* after the payload: tells whether that is whole (WIRE.md) */
 	uint32_t done;        /* bytes the transport has taken, header included */
 	bool is_encoded;      /* `wire` is made */
@@ -48,6 +48,12 @@ struct mrcd_outq {
 	uint8_t *bodies_free;  /* each free one begins with a pointer to the next */
 	uint32_t bodies_fresh;
 };
+
+/*
+ * What probes are padded with: MRC_FRAG_BYTES_MAX bytes, in every place as often ones as zeros
+ * and no two words alike. Zeros would find nothing wrong with a rail whose bits stick at zero.
+ */
+const uint8_t *mrcd_padding(void);
 
 /* Room for what one path may have in flight, and for the ACKs and probes that come on top. */
 uint32_t mrcd_outq_frames_max(const struct mrc_limits *limits);

@@ -195,7 +195,7 @@ static void frame_encode(struct mrcd_frame *frame, const uint8_t *payload)
 			crc = mrcd_crc32c(0, payload, frame->payload_len);
 	} else {
 		crc = mrcd_crc32c(0, frame->body, frame->body_len);
-		crc = mrcd_crc32c(crc, zeros, frame->pad_len);
+		crc = mrcd_crc32c(crc, mrcd_padding(), frame->pad_len);
 	}
 	frame->hdr.body_crc = crc;
 	mrc_wire_encode(&frame->hdr, mrcd_crc32c, frame->wire);
@@ -249,7 +249,7 @@ static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], 
 		count = iovec_add(iov, count, frame->is_void ? &tail_cut : &tail_whole,
 				  frame->tail_len, &skip);
 		count = iovec_add(iov, count, frame->body, frame->body_len, &skip);
-		count = iovec_add(iov, count, zeros, frame->pad_len, &skip);
+		count = iovec_add(iov, count, mrcd_padding(), frame->pad_len, &skip);
 		len += mrcd_frame_len(frame) - frame->done;
 	}
 	*len_out = len;

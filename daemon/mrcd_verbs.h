@@ -118,7 +118,8 @@ struct mrcd_verbs_device {
 	uint32_t held_count;
 	uint32_t share; /* of receive entries, for each path */
 
-	uint8_t *bounce_memory; /* MRCD_VERBS_BOUNCES times MRC_FRAG_BYTES_MAX, and one of zeros */
+	uint8_t *
+		bounce_memory; /* MRCD_VERBS_BOUNCES times MRC_FRAG_BYTES_MAX, and mrcd_padding() */
 	struct ibv_mr *bounce_mr;
 	uint32_t bounces_free; /* a bit for each */
 

@@ -328,6 +328,8 @@ static int bounces_make(struct mrcd_verbs_device *device)
 		device->bounce_memory = NULL;
 		return fail(device, -ENOMEM, "no memory for buffers");
 	}
+	memcpy(device->bounce_memory + bytes - MRC_FRAG_BYTES_MAX, mrcd_padding(),
+	       MRC_FRAG_BYTES_MAX);
 	device->bounce_mr = memory_register(device, device->bounce_memory, bytes,
 					    IBV_ACCESS_LOCAL_WRITE, "memory of send buffers");
 	device->bounces_free = (1U << MRCD_VERBS_BOUNCES) - 1;

@@ -228,7 +228,8 @@ static void take_late(struct mrc_client *client, const struct mrc_cqe *cqe)
 		breach(client, "LATE on channel %u is about no send of ours", cqe->channel);
 		return;
 	}
-	if (cqe->status > 0 || cqe->level > MRC_LEVEL_COMMITTED || cqe->level < op->level) {
+	if (cqe->status > 0 || cqe->level > MRC_LEVEL_COMMITTED || cqe->level < op->level ||
+	    (cqe->status == MRC_STATUS_OK && cqe->level < op->level_wanted)) {
 		breach(client, "LATE on channel %u says status %d at level %u", cqe->channel,
 		       cqe->status, cqe->level);
 		return;

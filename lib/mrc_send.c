@@ -147,6 +147,19 @@ MRC_API int mrc_send(struct mrc_channel *channel, const void *data, size_t len_b
 	return r;
 }
 
+/* Is there an answer whose taking frees its send's slot? */
+static bool has_answer_to_take(struct mrc_client *client)
+{
+	for (struct mrc_list *at = client->parked.next; at != &client->parked; at = at->next) {
+		struct mrc_parked *parked = MRC_CONTAINER_OF(at, struct mrc_parked, node);
+
+		if (parked->type == MRC_EVENT_SENT &&
+		    !MRC_CONTAINER_OF(parked, struct mrc_send_op, parked)->is_undecided)
+			return true;
+	}
+	return false;
+}
+
 MRC_API int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t len_bytes,
 			  enum mrc_level level, int64_t timeout_ns, struct mrc_event *event_out)
 {
@@ -164,7 +177,7 @@ MRC_API int mrc_send_wait(struct mrc_channel *channel, const void *data, size_t 
 		/* Answers of other sends, parked for mrc_poll(), hold all slots: only the program
 		 * can free them. */
 		if (!client->is_room_wanted && mrc_list_is_empty(&client->sends_unanswered) &&
-		    mrc_list_is_empty(&client->sends_undecided))
+		    (mrc_list_is_empty(&client->sends_undecided) || has_answer_to_take(client)))
 			break;
 		r = mrc_client_block(client, deadline_ns);
 		if (r <= 0) {

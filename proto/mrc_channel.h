@@ -37,7 +37,8 @@ struct mrc_msg_out {
 	uint32_t next_ready;  /* slot, in the channel's ready list */
 	uint32_t code;
 	int outcome;
-	int outcome_void;     /* what to say if the receiver lets it be void */
+	int outcome_void; /* what to say if the receiver lets it be void */
+	int outcome_late; /* and if it proves delivered, for nobody waits any more; 0: it is waited for */
 	uint8_t level;        /* enum mrc_lvl: highest known */
 	uint8_t level_wanted; /* what the client waits for */
 	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
@@ -50,7 +51,6 @@ struct mrc_msg_out {
 	bool is_final;      /* level and outcome will not change */
 	bool is_answered;   /* DONE was given */
 	bool is_void_asked;
-	bool is_given_up; /* nobody waits for more than to hear whether it was delivered */
 	bool is_late; /* DONE said that it was delivered and given up: its end is told by LATE */
 };
 
@@ -259,16 +259,18 @@ bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl
 /* The peer states its counts; false when they cannot be. */
 bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t visible,
 			    uint64_t final);
-/* Ask for DONE of this message once nothing reads its memory; also when it is final. */
+/* If this message is as far as its client waits: ask for DONE, or LATE, once nothing reads its memory. */
 void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number);
+/* Was it asked for, and is it not given yet? */
+bool mrc_channel_out_is_due(const struct mrc_channel *ch, uint64_t number);
 /* The first answer that may be given: nothing reads that message's memory any more. */
 uint32_t mrc_channel_done_slot(const struct mrc_channel *ch);
 /* Would mrc_channel_settle() move? */
 bool mrc_channel_can_settle(const struct mrc_channel *ch);
 /*
- * Its client waits no longer: one known to be delivered is answered with `outcome` and its
- * level now, any other as soon as the receiver has said which of the two it is. `number` is
- * one that is not settled.
+ * Its client waits no longer: one known to be delivered, or of which nothing was sent, is
+ * answered with `outcome` and its level now, any other as soon as the receiver has said
+ * which it is. `number` is one that is not settled.
  */
 void mrc_channel_out_give_up(struct mrc_channel *ch, uint64_t number, int outcome);
 /* Give this message up, if the receiver lets it: it is then answered with `outcome`. */
@@ -300,6 +302,8 @@ int mrc_channel_in_want(struct mrc_channel *ch, struct mrc_range_pool *pool, uin
 void mrc_channel_in_void(struct mrc_channel *ch, uint64_t number, bool is_draining);
 /* Nothing of the void messages is under way any more: their memory is free. */
 void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool);
+/* Say how far this one is, whether the counts say so too or not. */
+void mrc_channel_in_tell(struct mrc_channel *ch, uint64_t number);
 /* The message reached a level here; tells the peer in the cheapest way that is right. */
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
 /* Its verdict is final (committed, rejected, void). */

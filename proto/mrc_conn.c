@@ -734,8 +734,7 @@ static int on_cancel(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 		return -EINVAL;
 	if (!msg)
 		return ev->number < ch->settled ? -EALREADY : -EINVAL;
-	if (msg->is_final || msg->is_void_asked || msg->is_given_up ||
-	    msg->level >= msg->level_wanted)
+	if (msg->is_final || msg->outcome_late || msg->level >= msg->level_wanted)
 		return -EALREADY;
 	mrc_channel_out_give_up(ch, ev->number, ev->outcome);
 	/* It needs no credit for its bytes any more, and those behind it may have waited for that. */

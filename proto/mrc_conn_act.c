@@ -747,8 +747,8 @@ static int done_outcome(const struct mrc_msg_out *msg)
 		return msg->outcome;
 	if (msg->level >= msg->level_wanted)
 		return MRC_OUT_OK;
-	/* Delivered, and its client waits no longer (DESIGN 7.10). */
-	return msg->is_final ? msg->outcome : msg->outcome_void;
+	/* Its client waits no longer (DESIGN 7.10). */
+	return msg->is_final ? msg->outcome : msg->outcome_late;
 }
 
 static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
@@ -764,10 +764,11 @@ static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
 	act->msg.outcome = done_outcome(msg);
 	mrc_bits_clear(&ch->done_bits, slot);
 	ch->done_count--;
-	if (act->msg.outcome && !msg->is_answered)
-		conn->messages_failed++;
-	msg->is_late = !msg->is_final && msg->level < msg->level_wanted;
+	msg->is_late =
+		!msg->is_final && msg->level >= MRC_LVL_PLACED && msg->level < msg->level_wanted;
 	act->msg.is_undecided = msg->is_late;
+	if (act->msg.outcome && !msg->is_late)
+		conn->messages_failed++;
 	msg->is_answered = true;
 	conn->active_ns = conn->now_ns;
 }

@@ -134,7 +134,7 @@ const char *mrc_path_reason_name(enum mrc_path_reason reason)
 		[MRC_REASON_ERROR] = "error",
 		[MRC_REASON_CLOSED] = "closed",
 		[MRC_REASON_PEER_FENCE] = "peer-fence",
-		[MRC_REASON_CORRUPT] = "corrupt",
+		[MRC_REASON_CORRUPT] = "corrupting",
 		[MRC_REASON_PROTOCOL] = "protocol",
 		[MRC_REASON_CONNECT] = "connect",
 		[MRC_REASON_OPERATOR] = "operator",

@@ -104,8 +104,8 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 		if (!msg)
 			continue;
 		MRC_ASSERT(msg->frames_out > 0);
-		if (--msg->frames_out == 0 &&
-		    (msg->is_final || msg->level >= msg->level_wanted || ch->state == MRC_CH_ENDED))
+		if (--msg->frames_out == 0 && (msg->is_final || ch->state == MRC_CH_ENDED ||
+					       mrc_channel_out_is_due(ch, record->msg)))
 			mrc_conn_touch(conn, ch);
 	}
 }

@@ -336,7 +336,9 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 		return number < ch->peer_settled ? 0 : -EPROTO;
 	if (hdr->msg_len && mrc_channel_in_learn(ch, number, hdr->msg_len, true, hdr->addr))
 		return -EPROTO;
-	/* The receiver alone decides: what was delivered stays so (DESIGN 7.10). */
+	/* The receiver alone decides: what was delivered stays so, and how far it is is the answer (DESIGN 7.10). */
+	if (msg->is_delivered && !msg->is_final && !msg->is_void)
+		mrc_channel_in_tell(ch, number);
 	if (msg->is_delivered || msg->is_whole || msg->is_void)
 		return 0;
 	/* Its client is told at once; its memory is free when nothing can land there (DESIGN 7.10). */

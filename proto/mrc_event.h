@@ -207,7 +207,7 @@ struct mrc_act_post {
 	uint64_t channel_cookie; /* FRAG */
 	uint64_t remote_addr;    /* FRAG with DIRECT: where the payload is written, by this key */
 	uint32_t rkey;
-	uint32_t pad_len;  /* PROBE: this many zero bytes follow as body */
+	uint32_t pad_len;  /* PROBE: this many bytes of padding follow as body */
 	uint16_t body_len; /* control frames */
 	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
 };

@@ -233,7 +233,7 @@ int mrc_channel_in_want(struct mrc_channel *ch, struct mrc_range_pool *pool, uin
 	return 0;
 }
 
-static void level_tell(struct mrc_channel *ch, uint64_t number)
+void mrc_channel_in_tell(struct mrc_channel *ch, uint64_t number)
 {
 	mrc_bits_set(&ch->level_bits, slot_of(ch, number));
 	ch->facts |= MRC_FACT_LEVEL;
@@ -249,7 +249,7 @@ void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lv
 	counts_advance(ch);
 	if ((level == MRC_LVL_PLACED && number >= ch->deliver_next && msg->wants_placed) ||
 	    (level == MRC_LVL_VISIBLE && number >= ch->visible_next && msg->wants_visible))
-		level_tell(ch, number);
+		mrc_channel_in_tell(ch, number);
 }
 
 void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code)
@@ -265,7 +265,7 @@ void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, 
 		msg->level = MRC_LVL_COMMITTED;
 	counts_advance(ch);
 	if (number >= ch->final_next)
-		level_tell(ch, number);
+		mrc_channel_in_tell(ch, number);
 }
 
 void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)

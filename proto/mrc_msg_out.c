@@ -112,35 +112,41 @@ bool mrc_msg_out_has_more(const struct mrc_msg_out *msg)
 	return msg->len == 0 ? !msg->is_empty_sent : msg->next_offset < msg->len;
 }
 
+/* Does its client wait for nothing more? */
+static bool is_far_enough(const struct mrc_msg_out *msg)
+{
+	if (msg->is_final || msg->level >= msg->level_wanted)
+		return true;
+	/* Given up: delivered, or never to be sent at all; what lies between the receiver decides. */
+	return !msg->is_answered && msg->outcome_late &&
+	       (msg->level >= MRC_LVL_PLACED || !msg->is_admitted);
+}
+
 void mrc_channel_out_answer(struct mrc_channel *ch, uint64_t number)
 {
 	uint32_t slot = (uint32_t)(number & (ch->out_window - 1));
-	struct mrc_msg_out *msg = &ch->out[slot];
+	const struct mrc_msg_out *msg = &ch->out[slot];
 
-	if (mrc_bits_has(&ch->done_bits, slot))
+	if (mrc_bits_has(&ch->done_bits, slot) || (msg->is_answered && !msg->is_late) ||
+	    !is_far_enough(msg))
 		return;
-	if (msg->is_answered) {
-		if (!msg->is_late || !msg->is_final)
-			return;
-	} else if (!msg->is_final && msg->level < msg->level_wanted &&
-		   !(msg->is_given_up && msg->level >= MRC_LVL_PLACED)) {
-		return;
-	}
 	mrc_bits_set(&ch->done_bits, slot);
 	ch->done_count++;
+}
+
+bool mrc_channel_out_is_due(const struct mrc_channel *ch, uint64_t number)
+{
+	return mrc_bits_has(&ch->done_bits, (uint32_t)(number & (ch->out_window - 1)));
 }
 
 void mrc_channel_out_give_up(struct mrc_channel *ch, uint64_t number, int outcome)
 {
 	struct mrc_msg_out *msg = mrc_channel_out(ch, number);
 
-	msg->is_given_up = true;
-	if (msg->level >= MRC_LVL_PLACED) {
-		msg->outcome_void = outcome;
-		mrc_channel_out_answer(ch, number);
-	} else {
+	msg->outcome_late = outcome;
+	if (msg->level < MRC_LVL_PLACED)
 		mrc_channel_out_void(ch, number, outcome);
-	}
+	mrc_channel_out_answer(ch, number);
 }
 
 bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level, int outcome,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Headers damaged on one rail of two, and what else only daemons write: the path leaves with reason `corrupt`, stays away
+# Headers damaged on one rail of two, and what else only daemons write: the path leaves with reason `corrupting`, stays away
 # as long as it lasts, and is in service again when it ends. Nothing is lost meanwhile.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
@@ -7,7 +7,7 @@
 . "$(dirname "$0")/corrupt_shared.sh"
 
 left() { # HOST ERRORS: rail 1 had more header errors than so many, and left for it
-	e2e_is "$1" paths ".[] | select(.rail == \"r1\") | .header_errors > $2 and .reason == \"corrupt\""
+	e2e_is "$1" paths ".[] | select(.rail == \"r1\") | .header_errors > $2 and .reason == \"corrupting\""
 }
 tried() { [ "$(corrupt_errors b 1 header_errors)" -ge "$1" ]; }
 
@@ -28,7 +28,7 @@ for host in b a; do
 			lab_fail "$found headers and bodies are called damaged at $host, more than were"
 		e2e_paths "$host" 2
 	done
-	grep -q 'warning: rail r1 to .*: corrupt, ' "$LAB_DIR/log/mrcd-$host.err" || lab_fail "the log of $host does not name the rail"
+	grep -q 'warning: rail r1 to .*: corrupting, ' "$LAB_DIR/log/mrcd-$host.err" || lab_fail "the log of $host does not name the rail"
 	[ "$host" = a ] || corrupt_names 1 b
 done
 for host in b a; do
@@ -50,7 +50,7 @@ lab_corrupt 1 header 1/1
 e2e_paths a 1
 lab_wait_for "further attempts to meet the damage" 20 tried $(($(corrupt_errors b 1 header_errors) + 3))
 e2e_goes_on "with a rail that damages all headers"
-e2e_is b paths '.[] | select(.rail == "r1") | .state != "GOOD" and .reason == "corrupt"' || lab_fail "the path is in service with all headers damaged"
+e2e_is b paths '.[] | select(.rail == "r1") | .state != "GOOD" and .reason == "corrupting"' || lab_fail "the path is in service with all headers damaged"
 
 # The handshake too: the path does not open.
 made=$(lab_corrupt_count 1 flips)

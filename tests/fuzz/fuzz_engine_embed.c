@@ -357,6 +357,8 @@ static void on_channel(struct eng *e, const struct mrc_action *act)
 	case MRC_ACT_CH_DOWN:
 		FUZZ_CHECK(!ch->is_down);
 		FUZZ_CHECK(ch->answered == ch->sends || ch->is_aborted);
+		for (uint64_t i = 0; i < ch->sends; i++)
+			FUZZ_CHECK(!ch->is_undecided[i] || ch->is_aborted);
 		ch->is_down = true;
 		ch->is_incoming = false;
 		ch->want.is_live = false;

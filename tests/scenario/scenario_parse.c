@@ -26,8 +26,8 @@ static const char *const state_names[MRC_PATH_STATE_COUNT] = {
 	"connecting", "probing", "good", "assumed-bad", "denied",
 };
 static const char *const reason_names[MRC_REASON_COUNT] = {
-	"none",    "silent",   "carrier", "peer-port", "error", "closed",   "peer-fence",
-	"corrupt", "protocol", "connect", "operator",  "probe", "new-conn",
+	"none",       "silent",   "carrier", "peer-port", "error", "closed",   "peer-fence",
+	"corrupting", "protocol", "connect", "operator",  "probe", "new-conn",
 };
 static const char *const level_names[] = {NULL, "placed", "visible", "committed"};
 static const char *const message_names[SC_MSG_STATE_COUNT] = {

@@ -106,7 +106,7 @@ static const struct {
 	 "x.scn:4: '5' is not a value for this; allowed: a whole number with %\n"},
 	{"no such reason", OPEN "at end a rail 0 because tired\n",
 	 "x.scn:4: 'tired' is not a reason; allowed: none, silent, carrier, peer-port, error, "
-	 "closed, peer-fence, corrupt, protocol, connect, operator, probe, new-conn\n"},
+	 "closed, peer-fence, corrupting, protocol, connect, operator, probe, new-conn\n"},
 	{"a label nobody gives", OPEN "within 1ms of cut b delivered c1 m1\n",
 	 "x.scn:4: 'cut' is not a label of this file (given by `as NAME`); allowed: it gives "
 	 "none\n"},

@@ -40,7 +40,6 @@ static void only_this_was_skipped(struct fixture *f, uint64_t number, uint32_t o
 static void one_that_was_never_admitted_is_skipped(void **state)
 {
 	struct fixture f;
-	int outcome;
 
 	lab_pair_up(&f.p, 2, NULL);
 	f.p.hosts[B].accepts = false;
@@ -50,9 +49,14 @@ static void one_that_was_never_admitted_is_skipped(void **state)
 	lab_pair_run(&f.p, MRC_MS);
 	for (uint64_t i = 1; i < 3; i++)
 		assert_int_equal(cancel(&f, i), 0);
+	lab_pump(&f.p.hosts[A]);
+	/* Nothing of them was sent, so they are answered now; their numbers are used up later. */
+	for (uint64_t i = 1; i < 3; i++) {
+		lab_done_is(&f.p.hosts[A], i, MRC_OUT_TIMED_OUT);
+		assert_false(lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, (uint32_t)i - 1)
+				     ->msg.is_undecided);
+	}
 	lab_pair_run(&f.p, 5 * MRC_MS);
-	/* Its number is not used up before the peer has heard of the channel. */
-	assert_false(lab_done(&f.p.hosts[A], 1, &outcome));
 	send_one(&f, 10, OTHERS);
 	assert_int_equal(lab_accept(&f.p.hosts[B],
 				    lab_find(&f.p.hosts[B], MRC_ACT_CH_INCOMING, 0, 0)->channel.id),
@@ -81,8 +85,9 @@ static void one_that_waits_for_ring_space_gives_way(void **state)
 	lab_pair_run(&f.p, 5 * MRC_MS);
 	assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0), 2);
 	assert_int_equal(cancel(&f, 2), 0);
-	lab_pair_run(&f.p, 5 * MRC_MS);
+	lab_pump(&f.p.hosts[A]);
 	lab_done_is(&f.p.hosts[A], 2, MRC_OUT_TIMED_OUT);
+	lab_pair_run(&f.p, 5 * MRC_MS);
 	assert_false(lab_done(&f.p.hosts[A], OTHERS, &outcome));
 	only_this_was_skipped(&f, 2, 3);
 	/* And the ring goes on over it. */
@@ -233,6 +238,69 @@ static void one_that_was_delivered_is_answered_now_and_ends_later(void **state)
 				 rows[i].want ? MRC_LVL_VISIBLE : MRC_LVL_COMMITTED);
 		lab_pair_fini(&f.p);
 	}
+}
+
+/* A copy of it waits for its socket: it is answered as soon as nothing reads it, verdict or not. */
+static void one_that_is_read_still_is_answered_when_it_is_not(void **state)
+{
+	const struct mrc_act_post *post;
+	struct mrc_event_in ev = {.kind = MRC_EV_SENT};
+	struct fixture f;
+	int outcome;
+
+	fixture_init(&f);
+	f.p.hosts[B].releases = false;
+	f.p.hosts[A].finishes = false;
+	send_one(&f, 10, 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	post = lab_posted(&f.p.hosts[A], MRC_WIRE_FRAG, 0, 0);
+	assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0), 1);
+	assert_int_equal(cancel(&f, 0), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	assert_false(lab_done(&f.p.hosts[A], 0, &outcome));
+	ev.path.index = post->index;
+	ev.path.path_epoch = post->path_epoch;
+	ev.path.count = f.p.hosts[A].posted[post->index];
+	assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+	lab_pump(&f.p.hosts[A]);
+	lab_done_is(&f.p.hosts[A], 0, MRC_OUT_TIMED_OUT);
+	lab_pair_fini(&f.p);
+}
+
+/* No count passes one that was delivered ahead of others: it is told of when it is asked for. */
+static void one_delivered_ahead_of_others_is_told_of(void **state)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+	const struct mrc_action *done;
+	struct fixture f;
+
+	lab_pair_up(&f.p, 2, NULL);
+	lab_pair_channel(&f.p, true, f.ids);
+	f.p.hosts[B].releases = false;
+	f.p.hosts[B].lands = false;
+	send_one(&f, 100000, 0);
+	ev.msg = (struct mrc_ev_msg){.channel = f.ids[A],
+				     .level = MRC_LVL_VISIBLE,
+				     .cookie = 1,
+				     .len = 10,
+				     .deadline_ns = 1};
+	assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0), 1);
+	assert_int_equal(cancel(&f, 1), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	lab_done_is(&f.p.hosts[A], 1, MRC_OUT_TIMED_OUT);
+	done = lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, 0);
+	assert_true(done->msg.is_undecided);
+	assert_int_equal(done->msg.level, MRC_LVL_PLACED);
+	/* And it ends where its sender wanted it, not at the verdict. */
+	assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_VISIBLE, f.ids[B], 1, 0), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	done = lab_find(&f.p.hosts[A], MRC_ACT_LATE, 0, 0);
+	assert_non_null(done);
+	assert_int_equal(done->msg.outcome, MRC_OUT_OK);
+	assert_int_equal(done->msg.level, MRC_LVL_VISIBLE);
+	lab_pair_fini(&f.p);
 }
 
 /* However the channel ends, the end of a message comes before that of its channel. */
@@ -440,6 +508,8 @@ int main(void)
 		cmocka_unit_test(one_that_is_half_sent_is_given_up_and_its_buffer_freed),
 		cmocka_unit_test(one_that_is_all_sent_is_answered_with_what_became_of_it),
 		cmocka_unit_test(one_that_was_delivered_is_answered_now_and_ends_later),
+		cmocka_unit_test(one_that_is_read_still_is_answered_when_it_is_not),
+		cmocka_unit_test(one_delivered_ahead_of_others_is_told_of),
 		cmocka_unit_test(the_end_of_a_channel_decides_what_was_undecided),
 		cmocka_unit_test(with_a_deadline_each_level_is_told_at_once),
 		cmocka_unit_test(a_cancel_out_of_range_or_too_late_is_refused),

@@ -299,6 +299,62 @@ static void deadline_has_the_engine_give_up_what_it_has(void **state)
 	prog_leave(&prog);
 }
 
+/* So that their entries never fill the ring: half of the sends may be told undecided, until it was read. */
+static void answers_of_more_that_are_undecided_wait_for_their_end(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev = {0};
+	struct pipe_end end;
+	struct mrc_action act;
+	struct prog prog;
+	uint64_t cookies[64];
+	struct mrc_cqe cqe;
+	uint32_t half;
+
+	prog_attach(lab, &prog, "x");
+	half = prog.welcome.sends_max / 2;
+	end = prog_open(lab, &prog, "b");
+	peer_b.credit = half + 1;
+	for (uint32_t i = 0; i <= half; i++) {
+		prog_send(&prog, &end, i);
+		lab_turn(lab);
+		peer_saw(&peer_b, MRC_EV_SEND, &ev);
+		cookies[i] = ev.msg.cookie;
+		act = act_msg(MRC_ACT_DONE, &end, i, 0, 0);
+		act.msg.cookie = ev.msg.cookie;
+		act.msg.outcome = MRC_OUT_TIMED_OUT;
+		act.msg.level = MRC_LVL_PLACED;
+		act.msg.is_undecided = true;
+		lab_perform(lab, &peer_b, act);
+		if (i < half)
+			assert_int_equal(prog_expect(&prog, MRC_CQE_SENT).flags,
+					 MRC_CQE_FLAG_UNDECIDED);
+	}
+	prog_expect_nothing(&prog);
+	for (uint32_t i = 0; i <= half; i++) {
+		act = act_msg(MRC_ACT_LATE, &end, half - i, 0, 0);
+		act.msg.cookie = cookies[half - i];
+		act.msg.level = MRC_LVL_COMMITTED;
+		lab_perform(lab, &peer_b, act);
+		cqe = prog_expect(&prog, i == 0 ? MRC_CQE_SENT : MRC_CQE_LATE);
+		assert_int_equal(cqe.user_data, half - i);
+		assert_int_equal(cqe.status, MRC_STATUS_OK);
+		assert_int_equal(cqe.flags, 0);
+	}
+	/* All was read, so there is room for as many again. */
+	prog_send(&prog, &end, 100);
+	lab_turn(lab);
+	peer_saw(&peer_b, MRC_EV_SEND, &ev);
+	act = act_msg(MRC_ACT_DONE, &end, half + 1, 0, 0);
+	act.msg.cookie = ev.msg.cookie;
+	act.msg.outcome = MRC_OUT_TIMED_OUT;
+	act.msg.level = MRC_LVL_PLACED;
+	act.msg.is_undecided = true;
+	lab_perform(lab, &peer_b, act);
+	prog_expect(&prog, MRC_CQE_SENT);
+	prog_leave(&prog);
+}
+
 static bool was_cancelled(uint64_t number)
 {
 	for (uint32_t i = 0; i < peer_b.event_count; i++) {
@@ -669,6 +725,7 @@ int main(void)
 		lab_test(channel_that_ends_answers_what_it_had_not_sent),
 		lab_test(deadline_ends_a_send_that_waits_for_credit),
 		lab_test(deadline_has_the_engine_give_up_what_it_has),
+		lab_test(answers_of_more_that_are_undecided_wait_for_their_end),
 		lab_test(deadline_of_what_was_answered_is_forgotten),
 		lab_test(deadline_goes_with_a_send_into_the_engine),
 		lab_test(more_sends_than_agreed_end_the_client),

@@ -165,6 +165,27 @@ static void an_undecided_send_counts_among_those_outstanding(void **state)
 	assert_int_equal(mrc_send(s.channel, NULL, 0, MRC_LEVEL_COMMITTED, 1, 77), -EAGAIN);
 }
 
+/* What the program can do itself it does not wait for. */
+static void a_send_that_waits_for_room_says_when_answers_are_to_be_taken(void **state)
+{
+	struct mrc_event event;
+	uint64_t number = 0;
+	struct sends s;
+
+	sends_init(&s, *state);
+	for (; number < s.f->sends_max; number++) {
+		send_one(&s);
+		if (number == 0)
+			fake_post(s.f, timed_out(&s, number, MRC_LEVEL_PLACED));
+		else
+			fake_post(s.f,
+				  fake_sent(&s.sqe, number, MRC_STATUS_OK, MRC_LEVEL_COMMITTED));
+	}
+	assert_int_equal(mrc_send_wait(s.channel, NULL, 0, MRC_LEVEL_PLACED, MRC_WAIT_FOREVER,
+				       &event),
+			 -EAGAIN);
+}
+
 static void the_end_of_a_channel_is_the_end_of_what_was_undecided(void **state)
 {
 	struct mrc_event event;
@@ -227,6 +248,7 @@ static void ends_that_cannot_be_are_a_breach(void **state)
 		{"LATE, less far than before", 3, 0, MRC_LEVEL_PLACED, 0, true, true},
 		{"LATE, further than there is", 3, 0, (enum mrc_level)4, 0, true, true},
 		{"LATE with a positive status", 3, 1, MRC_LEVEL_COMMITTED, 0, true, true},
+		{"LATE and well, less far than asked", 3, 0, MRC_LEVEL_VISIBLE, 0, true, true},
 		{"SENT again", 3, 0, MRC_LEVEL_COMMITTED, 0, false, true},
 		{"undecided, though not delivered", 3, MRC_STATUS_TIMED_OUT, MRC_LEVEL_NONE,
 		 MRC_CQE_FLAG_UNDECIDED, false, false},
@@ -282,6 +304,7 @@ int main(void)
 		claim(one_that_was_not_delivered_never_will_be),
 		claim(so_many_are_kept_and_the_oldest_is_forgotten),
 		claim(an_undecided_send_counts_among_those_outstanding),
+		claim(a_send_that_waits_for_room_says_when_answers_are_to_be_taken),
 		claim(the_end_of_a_channel_is_the_end_of_what_was_undecided),
 		claim(the_end_of_the_daemon_is_too),
 		claim(ends_that_cannot_be_are_a_breach),

@@ -60,6 +60,7 @@ static void send_all_sizes(struct fake *f, bool is_tiny, uint32_t place_step)
 				assert_int_equal(frame->body[0], i & 0xff);
 		} else {
 			assert_int_equal(frame->hdr.body_len, size);
+			assert_int_equal(frame->hdr.body_crc, mrcd_crc32c(0, mrcd_padding(), size));
 		}
 	}
 	assert_memory_equal(f->send, f->landing, addr);
@@ -67,6 +68,23 @@ static void send_all_sizes(struct fake *f, bool is_tiny, uint32_t place_step)
 	assert_int_equal(f->a->rail->bytes_sent, addr);
 	assert_int_equal(f->b->rail->frames_received, count);
 	assert_true(f->b->pumps > 0);
+}
+
+/* A rail whose bits stick, or that brings a part of it twice, damages it. */
+static void padding_has_ones_and_zeros_in_every_place(void **state)
+{
+	const uint8_t *padding = mrcd_padding();
+	uint32_t ones[64] = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4096; i++) {
+		for (uint32_t bit = 0; bit < 64; bit++)
+			ones[bit] += padding[i * 8 + bit / 8] >> bit % 8 & 1;
+		if (i > 0)
+			assert_memory_not_equal(padding, padding + (size_t)i * 8, 8);
+	}
+	for (uint32_t bit = 0; bit < 64; bit++)
+		assert_in_range(ones[bit], 1600, 2500);
 }
 
 static void frames_of_all_sizes_arrive_in_order(void **state)
@@ -381,18 +399,23 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		bool is_rival_writing; /* what came first is written over before the rest comes */
 		bool is_own_damage;
 		bool want_good, want_placed;
-		bool is_unchecked, is_rival_later;
+		enum {
+			CHECKED,
+			BEFORE,
+			LATER,
+			LATER_AND_OVER
+		} unchecked; /* when the rival began */
 	} rows[] = {
-		{"both bring the same", 1, 0, false, false, true, true, false, false},
-		{"the rival's is damaged", 1, 0, true, false, true, false, false, false},
-		{"its own is damaged", 1, 0, false, true, false, true, false, false},
-		{"both are", 1, 0, true, true, false, true, false, false},
-		{"the rival brings what is next to it", 1, 500, false, false, true, true, false,
-		 false},
-		{"and of another message", 2, 0, false, false, true, true, false, false},
+		{"both bring the same", 1, 0, false, false, true, true, CHECKED},
+		{"the rival's is damaged", 1, 0, true, false, true, false, CHECKED},
+		{"its own is damaged", 1, 0, false, true, false, true, CHECKED},
+		{"both are", 1, 0, true, true, false, true, CHECKED},
+		{"the rival brings what is next to it", 1, 500, false, false, true, true, CHECKED},
+		{"and of another message", 2, 0, false, false, true, true, CHECKED},
 		/* Without checksums: what begins last writes, what began first does so no more. */
-		{"unchecked, before it the same", 1, 0, false, false, true, true, true, false},
-		{"unchecked, the same after it", 1, 0, false, false, true, false, true, true},
+		{"unchecked, before it the same", 1, 0, false, false, true, true, BEFORE},
+		{"unchecked, the same after it", 1, 0, false, false, true, false, LATER},
+		{"and that has ended", 1, 0, false, false, true, false, LATER_AND_OVER},
 	};
 	static uint8_t bytes[1024];
 	struct fake *f = *state;
@@ -408,7 +431,7 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		const struct mrcd_tcp_link *link = mrcd_tcp_link_of(f->b->link);
 		bool is_rival = rows[i].rival_msg == 1 && rows[i].rival_offset == 0;
 
-		if (rows[i].is_unchecked) {
+		if (rows[i].unchecked != CHECKED) {
 			p.hdr.flags |= MRC_WIRE_F_UNCHECKED;
 			len = frame_make(&p, f->send, bytes);
 			bytes[len++] = MRCD_TCP_TAIL_WHOLE;
@@ -425,10 +448,10 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		assert_int_equal(write(fd, bytes, half), half);
 		fake_until(f, link->is_in_body && link->body_done == half - MRC_WIRE_HDR_BYTES);
 		assert_int_equal(rival.is_contested, is_rival);
-		assert_int_equal(link->is_contested, is_rival && !rows[i].is_unchecked);
-		if (rows[i].is_rival_later) { /* as when its header came now */
+		assert_int_equal(link->is_contested, is_rival && rows[i].unchecked == CHECKED);
+		if (rows[i].unchecked >= LATER) { /* as when its header came now */
 			mrcd_tcp_link_of(f->b->link)->is_contested = true;
-			f->landing[p.hdr.addr + 299] = 0x77;
+			rival.is_in_body = rows[i].unchecked == LATER;
 			f->landing[p.hdr.addr + 300] = 0x77;
 		}
 		f->landing[p.hdr.addr + 3] ^= rows[i].is_rival_writing;
@@ -438,8 +461,11 @@ static void who_brought_damage_is_told_from_whom_it_was_written_over(void **stat
 		    frame->is_placed != rows[i].want_placed)
 			fail_msg("%s: good %d, placed %d", rows[i].name, frame->is_body_good,
 				 frame->is_placed);
-		if (rows[i].is_rival_later) /* it wrote no further */
+		if (rows[i].unchecked >= LATER) /* it wrote no further */
 			assert_int_equal(f->landing[p.hdr.addr + 300], 0x77);
+		/* What is on its way anyway is not to be asked for. */
+		assert_int_equal(frame->hdr.type,
+				 rows[i].unchecked == LATER ? MRC_WIRE_NOP : MRC_WIRE_FRAG);
 	}
 	f->b->second = NULL;
 	close(fd);
@@ -582,6 +608,7 @@ static void a_frame_the_engine_condemns_ends_the_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(padding_has_ones_and_zeros_in_every_place),
 		claim(frames_of_all_sizes_arrive_in_order),
 		claim(short_writes_lose_nothing),
 		claim(payload_goes_to_many_places),

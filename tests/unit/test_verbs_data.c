@@ -92,6 +92,7 @@ static void frames_of_all_sizes_arrive_in_order(void **state)
 				assert_int_equal(frame->body[0], i & 0xff);
 		} else {
 			assert_int_equal(frame->hdr.body_len, body);
+			assert_int_equal(frame->hdr.body_crc, mrcd_crc32c(0, mrcd_padding(), body));
 		}
 	}
 	assert_memory_equal(lab->send, lab->landing, addr);

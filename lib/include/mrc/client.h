@@ -226,8 +226,9 @@ void mrc_buf_free(struct mrc_client *client, void *buf);
  * the daemon's to read and must not change. `deadline_ns` is a CLOCK_MONOTONIC
  * time, 0 for none: past it a message that was not delivered is given up, and
  * MRC_STATUS_TIMED_OUT is answered, with the level known by then: at once when it
- * was delivered, else when the receiver's daemon has said that it was, or agreed
- * that it never will be (level NONE). mrc_send_query() tells what became of it.
+ * was delivered or nothing of it was sent, else when the receiver's daemon has said
+ * that it was, or agreed that it never will be (level NONE). mrc_send_query() tells
+ * what became of it.
  * Order of sends on a channel is order of delivery, unless it is unordered.
  *
  * -EAGAIN     the ring or the client's share of sends is full: take events, try again
