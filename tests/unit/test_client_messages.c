@@ -314,7 +314,7 @@ static void answers_of_more_that_are_undecided_wait_for_their_end(void **state)
 	prog_attach(lab, &prog, "x");
 	half = prog.welcome.sends_max / 2;
 	end = prog_open(lab, &prog, "b");
-	peer_b.credit = half + 1;
+	peer_b.credit = half + 2;
 	for (uint32_t i = 0; i <= half; i++) {
 		prog_send(&prog, &end, i);
 		lab_turn(lab);
