@@ -78,7 +78,7 @@ struct mrcd_shadow {
  * that: each of them has two entries in the completion ring. The answer of any more waits for
  * the end.
  */
-#define MRCD_UNDECIDED_MAX(sends_max) ((sends_max) / 2)
+#define MRCD_UNDECIDED_MAX(sends_max) (((sends_max) + 1) / 2)
 
 enum mrcd_send_state {
 	MRCD_SEND_FREE,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_sigbus.h"
 
 /* ---- a client's end ---- */
 
@@ -178,6 +179,12 @@ static void on_deliver(struct mrcd_client *client, struct mrcd_channel *channel,
 	struct mrcd_msg *msg;
 
 	MRC_ASSERT(channel->state != MRCD_CHANNEL_DOWN);
+	/* What lies there is not what the client would read; the bell has not been heard yet. */
+	if (client->landing.sigbus_slot != UINT32_MAX &&
+	    mrcd_sigbus_has_hit(client->landing.sigbus_slot)) {
+		mrcd_client_break(client, "its memory went away under the daemon");
+		return;
+	}
 	if (act->is_eager) {
 		MRC_ASSERT(act->len <= channel->ring_bytes);
 		MRC_ASSERT(act->addr <= channel->ring_bytes - act->len);

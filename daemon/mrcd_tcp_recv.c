@@ -88,27 +88,6 @@ static void contest(struct mrcd_tcp_link *link)
 	}
 }
 
-/* One that overtook this fragment is bringing all of it still: nothing of it is to be asked for. */
-static bool is_coming(const struct mrcd_tcp_link *link)
-{
-	const struct mrc_wire_hdr *hdr = &link->hdr;
-
-	for (uint8_t i = 0; is_overtaken(link) && i < MRC_PATHS_MAX; i++) {
-		struct mrcd_link *other = mrcd_peer_path_link(link->link.peer, i);
-		const struct mrcd_tcp_link *rival;
-
-		if (!other || other == &link->link || other->ops != link->link.ops)
-			continue;
-		rival = mrcd_tcp_link_of(other);
-		if (rival->is_in_body && rival->hdr.type == MRC_WIRE_FRAG &&
-		    rival->hdr.channel == hdr->channel && rival->hdr.msg == hdr->msg &&
-		    rival->hdr.offset <= hdr->offset &&
-		    rival->hdr.offset + rival->hdr.body_len >= hdr->offset + hdr->body_len)
-			return true;
-	}
-	return false;
-}
-
 /*
  * All of a fragment has come. The path answers for what it brought, and not for
  * what a rival wrote over it: those bytes are asked for again, and nobody is blamed.
@@ -136,13 +115,6 @@ static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *
 		if (is_placed && is_good && link->is_contested)
 			is_placed = is_checked &&
 				    mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
-	}
-	if (is_coming(link)) {
-		const struct mrc_wire_hdr nothing = {.type = MRC_WIRE_NOP,
-						     .conn_epoch = hdr->conn_epoch,
-						     .path_epoch = hdr->path_epoch};
-
-		return frame_up(link, &nothing, NULL, true, false, failure);
 	}
 	return frame_up(link, hdr, NULL, is_good, is_placed, failure);
 }
@@ -330,7 +302,9 @@ static bool read_once(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_
 		return true;
 	if (n < 0 && errno == EFAULT && direct_len && !is_scratch &&
 	    mrcd_sigbus_report(iov[0].iov_base)) {
-		*is_more_out = true; /* that client's loss; the link is everybody's */
+		/* That client's loss; the link is everybody's. What it brings now shall not count. */
+		link->is_all_placed = false;
+		*is_more_out = true;
 		return true;
 	}
 	if (n < 0)

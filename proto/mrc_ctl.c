@@ -339,6 +339,8 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 	/* The receiver alone decides: what was delivered stays so, and how far it is is the answer (DESIGN 7.10). */
 	if (msg->is_delivered && !msg->is_final && !msg->is_void)
 		mrc_channel_in_tell(ch, number);
+	if (msg->is_whole && !msg->is_delivered)
+		msg->wants_placed = true; /* said as soon as it is */
 	if (msg->is_delivered || msg->is_whole || msg->is_void)
 		return 0;
 	/* Its client is told at once; its memory is free when nothing can land there (DESIGN 7.10). */

@@ -303,6 +303,38 @@ static void one_delivered_ahead_of_others_is_told_of(void **state)
 	lab_pair_fini(&f.p);
 }
 
+/* Whole there, and waiting for one before it: it is said at once when it is delivered with that. */
+static void one_that_is_whole_is_told_of_when_it_is_delivered(void **state)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+	const struct mrc_channel *ch;
+	struct fixture f;
+	int outcome;
+
+	fixture_init(&f);
+	f.p.hosts[B].releases = false;
+	f.p.hosts[B].lands = false;
+	send_one(&f, 100000, 0);
+	ev.msg = (struct mrc_ev_msg){.channel = f.ids[A],
+				     .level = MRC_LVL_VISIBLE,
+				     .cookie = 1,
+				     .len = 10,
+				     .deadline_ns = 1};
+	assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	assert_int_equal(cancel(&f, 1), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	assert_null(lab_find(&f.p.hosts[B], MRC_ACT_GAP, 0, 0));
+	assert_false(lab_done(&f.p.hosts[A], 1, &outcome));
+	ch = mrc_conn_channel(f.p.hosts[B].conn, f.ids[B]);
+	assert_true(ch->in[1].wants_placed);
+	assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_LANDING, f.ids[B], 0, 4096), 0);
+	lab_pair_run(&f.p, 5 * MRC_MS);
+	assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0), 2);
+	lab_done_is(&f.p.hosts[A], 1, MRC_OUT_TIMED_OUT);
+	lab_pair_fini(&f.p);
+}
+
 /* However the channel ends, the end of a message comes before that of its channel. */
 static void the_end_of_a_channel_decides_what_was_undecided(void **state)
 {
@@ -510,6 +542,7 @@ int main(void)
 		cmocka_unit_test(one_that_was_delivered_is_answered_now_and_ends_later),
 		cmocka_unit_test(one_that_is_read_still_is_answered_when_it_is_not),
 		cmocka_unit_test(one_delivered_ahead_of_others_is_told_of),
+		cmocka_unit_test(one_that_is_whole_is_told_of_when_it_is_delivered),
 		cmocka_unit_test(the_end_of_a_channel_decides_what_was_undecided),
 		cmocka_unit_test(with_a_deadline_each_level_is_told_at_once),
 		cmocka_unit_test(a_cancel_out_of_range_or_too_late_is_refused),
