@@ -58,7 +58,8 @@ enum mrc_wire_type {
 #define MRC_WIRE_F_EAGER 0x0004U /* FRAG: addr is a landing ring position; else a granted buffer */
 #define MRC_WIRE_F_UNCHECKED \
 	0x0008U /* OPEN: integrity is off; FRAG of such a channel: body_crc is not set */
-#define MRC_WIRE_F_VISIBLE   0x0010U /* FRAG: the sender waits for VISIBLE */
+#define MRC_WIRE_F_VISIBLE \
+	0x0010U /* FRAG: the sender waits for VISIBLE; with PLACED: see WIRE.md */
 #define MRC_WIRE_F_UNORDERED 0x0020U /* OPEN: channel delivers as messages become whole */
 #define MRC_WIRE_F_PLACED    0x0040U /* FRAG: the sender waits for PLACED */
 #define MRC_WIRE_F_PROVE \

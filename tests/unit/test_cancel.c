@@ -20,6 +20,19 @@ static void send_one(struct fixture *f, uint64_t len, uint64_t cookie)
 	assert_int_equal(lab_send(&f->p.hosts[A], f->ids[A], len, MRC_LVL_COMMITTED, cookie), 0);
 }
 
+static void send_with_deadline(struct fixture *f, enum mrc_lvl level, uint64_t cookie)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+
+	/* Any: the engine only wants to know whether there is one. */
+	ev.msg = (struct mrc_ev_msg){.channel = f->ids[A],
+				     .level = level,
+				     .cookie = cookie,
+				     .len = 10,
+				     .deadline_ns = 1};
+	assert_int_equal(lab_handle(&f->p.hosts[A], &ev), 0);
+}
+
 static int cancel(struct fixture *f, uint64_t number)
 {
 	return lab_cancel(&f->p.hosts[A], f->ids[A], number, MRC_OUT_TIMED_OUT);
@@ -270,7 +283,6 @@ static void one_that_is_read_still_is_answered_when_it_is_not(void **state)
 /* No count passes one that was delivered ahead of others: it is told of when it is asked for. */
 static void one_delivered_ahead_of_others_is_told_of(void **state)
 {
-	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
 	const struct mrc_action *done;
 	struct fixture f;
 
@@ -279,12 +291,7 @@ static void one_delivered_ahead_of_others_is_told_of(void **state)
 	f.p.hosts[B].releases = false;
 	f.p.hosts[B].lands = false;
 	send_one(&f, 100000, 0);
-	ev.msg = (struct mrc_ev_msg){.channel = f.ids[A],
-				     .level = MRC_LVL_VISIBLE,
-				     .cookie = 1,
-				     .len = 10,
-				     .deadline_ns = 1};
-	assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+	send_with_deadline(&f, MRC_LVL_VISIBLE, 1);
 	lab_pair_run(&f.p, 5 * MRC_MS);
 	assert_int_equal(lab_count(&f.p.hosts[B], MRC_ACT_DELIVER, 0), 1);
 	assert_int_equal(cancel(&f, 1), 0);
@@ -306,7 +313,6 @@ static void one_delivered_ahead_of_others_is_told_of(void **state)
 /* Whole there, and waiting for one before it: it is said at once when it is delivered with that. */
 static void one_that_is_whole_is_told_of_when_it_is_delivered(void **state)
 {
-	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
 	const struct mrc_channel *ch;
 	struct fixture f;
 	int outcome;
@@ -315,12 +321,7 @@ static void one_that_is_whole_is_told_of_when_it_is_delivered(void **state)
 	f.p.hosts[B].releases = false;
 	f.p.hosts[B].lands = false;
 	send_one(&f, 100000, 0);
-	ev.msg = (struct mrc_ev_msg){.channel = f.ids[A],
-				     .level = MRC_LVL_VISIBLE,
-				     .cookie = 1,
-				     .len = 10,
-				     .deadline_ns = 1};
-	assert_int_equal(lab_handle(&f.p.hosts[A], &ev), 0);
+	send_with_deadline(&f, MRC_LVL_VISIBLE, 1);
 	lab_pair_run(&f.p, 5 * MRC_MS);
 	assert_int_equal(cancel(&f, 1), 0);
 	lab_pair_run(&f.p, 5 * MRC_MS);
