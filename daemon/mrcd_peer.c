@@ -297,14 +297,18 @@ static void mrcd_peer_post(struct mrcd_peer *peer, const struct mrc_act_post *po
 	link->ops->post(link, post);
 }
 
-static void mrcd_peer_fence(struct mrcd_peer *peer, uint8_t index, uint32_t path_epoch)
+static void mrcd_peer_fence(struct mrcd_peer *peer, const struct mrc_act_path *act)
 {
-	struct mrcd_peer_path *path = &peer->paths[index];
+	struct mrcd_peer_path *path = &peer->paths[act->index];
 
-	if (path->link != NULL && path->link->path_epoch == path_epoch)
+	if (path->link != NULL && path->link->path_epoch == act->path_epoch) {
+		path->link->is_mute = act->reason == MRC_REASON_CARRIER ||
+				      act->reason == MRC_REASON_PEER_PORT ||
+				      act->reason == MRC_REASON_PEER_FENCE;
 		mrcd_peer_fence_link(path);
-	else if (path->fencing_epoch != path_epoch)
-		mrcd_peer_answer(peer, MRC_EV_FENCED, index, path_epoch); /* long gone */
+	} else if (path->fencing_epoch != act->path_epoch) {
+		mrcd_peer_answer(peer, MRC_EV_FENCED, act->index, act->path_epoch); /* long gone */
+	}
 }
 
 static void mrcd_peer_strip(struct mrcd_peer *peer, uint8_t index, uint32_t path_epoch)
@@ -494,7 +498,7 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		mrcd_peer_connect(peer, act->path.index);
 		break;
 	case MRC_ACT_FENCE:
-		mrcd_peer_fence(peer, act->path.index, act->path.path_epoch);
+		mrcd_peer_fence(peer, &act->path);
 		break;
 	case MRC_ACT_STRIP:
 		mrcd_peer_strip(peer, act->path.index, act->path.path_epoch);

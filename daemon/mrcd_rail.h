@@ -141,6 +141,7 @@ struct mrcd_link {
 	struct mrcd_peer *peer; /* outlives the link */
 	uint8_t path_index;
 	bool is_dirty;          /* the peer's: has frames to flush this turn */
+	bool is_mute;           /* set before fence: the peer knows, or no port is up to hear it */
 	uint32_t receive_share; /* set before mrcd_link_on_up(): see MRC_EV_PATH_UP; 0: no bound */
 	uint32_t receive_bytes; /* so many bytes of body one receive entry takes; 0: no bound */
 	uint32_t conn_epoch;

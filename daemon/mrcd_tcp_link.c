@@ -113,7 +113,7 @@ void mrcd_tcp_link_close(struct mrcd_tcp_link *link)
 	event_del(&link->read_event);
 	event_del(&link->write_event);
 	event_del(&link->down_event);
-	if (!tcp->rail->is_carrier_up)
+	if (link->link.is_mute || !tcp->rail->is_carrier_up)
 		mrcd_tcp_hush(link->fd);
 	mrcd_tcp_abort(link->fd);
 	link->fd = -1;

@@ -41,9 +41,10 @@ void mrcd_tcp_tune(int fd, unsigned user_timeout_ms);
 /* Close and have the peer told at once, whatever is still queued. */
 void mrcd_tcp_abort(int fd);
 /*
- * Before mrcd_tcp_abort(), without carrier: nothing more is sent. A reset into a
- * pulled cable arrives nowhere, but makes the kernel ask for the neighbour's
- * address, once a second; and who connects when the cable is back waits for that.
+ * Before mrcd_tcp_abort(), of a link that is mute or has no carrier: nothing more
+ * is sent. A reset into a pulled cable arrives nowhere, but makes the kernel ask
+ * for the neighbour's address, once a second; and who connects when the cable is
+ * back waits for that.
  */
 void mrcd_tcp_hush(int fd);
 

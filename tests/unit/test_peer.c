@@ -50,10 +50,11 @@ struct wire {
 	struct wire_link *links[LINKS_MAX];
 	uint32_t link_count;
 	/* What happened. */
-	uint32_t connects, fences, posts, flushes;
+	uint32_t connects, fences, mute_fences, posts, flushes;
 	/* What shall happen. */
 	bool is_refusing;
 	bool is_dropping;  /* frames are lost */
+	bool is_untold;    /* an end does not see that the other has closed */
 	int dies_in_flush; /* the next flush of this rail of host a kills its link */
 	bool is_carrier_asked_down[RAILS];
 	char order[64]; /* what ran when, for the test of the late timer */
@@ -163,6 +164,7 @@ static void wire_fence(struct mrcd_link *base)
 	struct wire_link *link = (struct wire_link *)base;
 
 	wire->fences++;
+	wire->mute_fences += base->is_mute;
 	assert_false(link->is_dead);
 	wire_close_link(link);
 	mrcd_link_on_fenced(base);
@@ -201,7 +203,7 @@ static void wire_deliver(void)
 		struct mrcd_peer *sender = from->link.peer, *receiver;
 		uint32_t count = from->count;
 
-		if (from->is_dead)
+		if (from->is_dead || (to == NULL && wire->is_untold))
 			continue;
 		if (to == NULL) {
 			wire_close_link(from);
@@ -468,6 +470,34 @@ static void rail_carrier_loss_takes_its_paths_out_and_is_counted_once(void **sta
 	assert_int_equal(rail->carrier_losses, 1);
 }
 
+/* Its own rail may know nothing of it yet: what is said into it makes trouble only. */
+static void a_link_is_mute_when_either_port_is_down(void **state)
+{
+	start();
+	run_until_good(RAILS, RAILS);
+	wire->is_untold = true;
+	wire->is_carrier_asked_down[1] = true;
+	mrcd_worker_now(wire->hosts[0]);
+	mrcd_rail_on_carrier(&wire->hosts[0]->rails[1], false);
+	run_until_good(RAILS - 1, RAILS - 1);
+	turn(); /* what the pump put off */
+	assert_true(wire->hosts[1]->rails[1].is_carrier_up);
+	assert_int_equal(wire->mute_fences, 2);
+}
+
+static void a_link_that_is_drained_tells_it_the_peer(void **state)
+{
+	start();
+	run_until_good(RAILS, RAILS);
+	wire->is_untold = true;
+	mrcd_worker_now(wire->hosts[0]);
+	mrcd_peer_deny_rail(near_peer(), 1, true);
+	run_until_good(RAILS - 1, RAILS - 1);
+	turn(); /* what the pump put off */
+	assert_int_equal(wire->fences, 2);
+	assert_int_equal(wire->mute_fences, 1); /* the far one: who closed first knows */
+}
+
 /* An attempt begun then would sit out TCP's timers when the cable is back. */
 static void peer_begins_no_attempt_without_carrier(void **state)
 {
@@ -715,6 +745,8 @@ int main(void)
 		TEST(peer_drops_frames_of_a_link_it_no_longer_has),
 		TEST(peer_takes_up_nothing_new_once_stopped),
 		TEST(rail_carrier_loss_takes_its_paths_out_and_is_counted_once),
+		TEST(a_link_is_mute_when_either_port_is_down),
+		TEST(a_link_that_is_drained_tells_it_the_peer),
 		TEST(peer_begins_no_attempt_without_carrier),
 		TEST(peer_drains_a_rail_and_gives_it_back),
 		TEST(peer_starts_drained_rails_denied),
