@@ -71,7 +71,22 @@ rails_make() {
 			done
 		done
 	} | ip -batch -
+	rails_unsilence_all
 	[ "$rails_kind" = none ] || rails_devices_make
+}
+
+# A chain on lo that lets everything pass is always there. With the first chain of its kind, and with the last, the
+# kernel rewrites the code that every packet runs through (static keys); the emulator has been seen to run the old
+# code for ever after that, which is int3: both processors hang.
+rails_unsilence_all() {
+	nft -f - <<-NFT
+		flush ruleset
+		table netdev always {
+			chain incoming {
+				type filter hook ingress device "lo" priority 0; policy accept;
+			}
+		}
+	NFT
 }
 
 # What an interface that was down has lost. The neighbour is permanent: the kernel would ask for it only when the
@@ -143,7 +158,7 @@ rails_mtu() { # RAIL HOST MTU
 rails_heal_all() {
 	local host rail lines=/run/rails-whole
 	tc qdisc show | awk '$2 == "netem" || $2 == "tbf" { print "qdisc del dev", $5, "root" }' | tc -batch -
-	nft flush ruleset
+	rails_unsilence_all
 	[ -s $lines ] || for ((rail = 0; rail < rails_count; rail++)); do
 		for host in 0 1; do
 			echo "link set $(rails_port "$host" "$rail") up"
