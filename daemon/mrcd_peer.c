@@ -178,6 +178,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		}
 	} else {
 		peer->path_count = 1;
+		config.has_one_clock = true;
 		mrcd_peer_init_path(peer, 0, &worker->loop_rail);
 		/* The two ends are two runs of state: alike, the conn could not tell them apart. */
 		if (!mrc_hello_is_initiator(own_name, name))
@@ -531,6 +532,7 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 	case MRC_ACT_GAP:
 	case MRC_ACT_DONE:
 	case MRC_ACT_LATE:
+	case MRC_ACT_TRACED:
 		mrcd_client_side_perform(peer->worker->clients, peer, act);
 		break;
 	}

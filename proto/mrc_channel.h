@@ -18,6 +18,7 @@
 
 #include "mrc_event.h"
 #include "mrc_list.h"
+#include "mrc_note.h"
 #include "mrc_range.h"
 
 #define MRC_WINDOW_MAX   1024U
@@ -42,7 +43,10 @@ struct mrc_msg_out {
 	uint8_t level;        /* enum mrc_lvl: highest known */
 	uint8_t level_wanted; /* what the client waits for */
 	uint8_t want_blame;   /* 1 + id of the path it last came damaged by; 0: never */
-	bool has_deadline;    /* how far it is shall be known when that passes */
+	uint8_t note;         /* in the channel's out_notes; 0: none */
+	bool is_traced;       /* has a note, and TRACED is to be given */
+	bool is_trace_heard; /* the LEVEL has come that tells the rest, or says that nothing does */
+	bool has_deadline;   /* how far it is shall be known when that passes */
 	bool is_eager;
 	bool is_admitted; /* RTS to be sent, or ring space assigned */
 	bool is_granted;
@@ -64,7 +68,9 @@ struct mrc_msg_in {
 	int outcome;
 	uint8_t level;      /* enum mrc_lvl: reached here */
 	uint8_t want_blame; /* 1 + id of the path that damaged some of what is wanted; 0: none */
-	bool is_known;      /* len is known */
+	uint8_t note;       /* in the channel's in_notes; 0: none */
+	bool is_traced; /* its sender waits for a LEVEL; the moments go with it, if it has a note */
+	bool is_known;  /* len is known */
 	bool is_eager;
 	bool is_asked; /* LANDING_WANT was given */
 	bool is_granted;
@@ -183,12 +189,15 @@ struct mrc_channel {
 	uint64_t ring_limit; /* up to which the peer granted */
 	uint32_t ready_head; /* slots with bytes to send */
 	uint32_t ready_tail;
+	struct mrc_notes out_notes;
+	uint64_t untraced; /* messages that should have been traced when no note was free */
 	struct mrc_bits rts_bits, void_bits, done_bits;
 	uint32_t done_count, void_count;
 
 	/* In. */
 	uint32_t in_window;
 	struct mrc_msg_in *in;
+	struct mrc_notes in_notes;
 	uint64_t ring_addr; /* of our client's landing ring here, in its landing memory */
 	uint64_t ring_bytes;
 	uint64_t msg_bytes_max;
@@ -209,10 +218,13 @@ struct mrc_channel {
 	uint32_t void_draining;      /* of them, with is_draining */
 	struct mrc_drain void_drain; /* of the last VOID: what it says holds for all before it */
 	uint32_t held_count;         /* delivered and not released */
-	uint32_t level_unacked;      /* LEVEL frames in flight */
+	uint32_t level_unacked;      /* LEVEL frames in flight that the end waits for */
+	uint64_t end_known;          /* known_end when the end was wanted; MRC_NEVER: it is not */
 	struct mrc_bits ask_bits, cts_bits, want_bits, level_bits, free_bits, deliver_bits;
 	uint32_t free_count;
 	uint32_t facts; /* MRC_FACT_* */
+
+	struct mrc_note *notes; /* out_notes' and in_notes' */
 
 	/* Counters. */
 	uint64_t sent_bytes, delivered_bytes, delivered_count, released_count;
@@ -275,7 +287,9 @@ bool mrc_channel_can_settle(const struct mrc_channel *ch);
 void mrc_channel_out_give_up(struct mrc_channel *ch, uint64_t number, int outcome);
 /* Give this message up, if the receiver lets it: it is then answered with `outcome`. */
 void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome);
-/* Move `settled` over all that are final and answered. True when it moved. */
+/* It can settle, and its TRACED is due before that. */
+bool mrc_channel_is_trace_due(const struct mrc_channel *ch);
+/* Move `settled` over all that are final, answered and traced. True when it moved. */
 bool mrc_channel_settle(struct mrc_channel *ch);
 /* End every unanswered send with this outcome. */
 void mrc_channel_out_fail_all(struct mrc_channel *ch, int outcome, uint32_t code);
@@ -306,6 +320,22 @@ void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool)
 void mrc_channel_in_tell(struct mrc_channel *ch, uint64_t number);
 /* The message reached a level here; tells the peer in the cheapest way that is right. */
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
+/* Its moments are wanted: from now on they are noted, if a note is free. Its verdict is told by LEVEL. */
+void mrc_channel_in_trace(struct mrc_channel *ch, struct mrc_msg_in *msg);
+/*
+ * Its verdict is about to be final: what is to be said besides. Of the client's times only
+ * those are believed that can be; `now_ns` is for the others.
+ */
+void mrc_channel_in_note(struct mrc_channel *ch, struct mrc_msg_in *msg,
+			 const struct mrc_ev_msg *ev, uint8_t text_len, uint64_t now_ns);
+/* It has come so far now; noted if it is traced. */
+void mrc_channel_in_stamp(struct mrc_channel *ch, struct mrc_msg_in *msg, enum mrc_moment moment,
+			  uint64_t now_ns);
+/*
+ * Is there a LEVEL that the end has to wait for, because no count says the same? Of
+ * messages first heard of after the end was wanted (end_known) none has.
+ */
+bool mrc_channel_in_owes(const struct mrc_channel *ch);
 /* Its verdict is final (committed, rejected, void). */
 void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code);
 /* A LEVEL frame that said its verdict was acknowledged. */

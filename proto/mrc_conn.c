@@ -58,6 +58,10 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->boot_id = config->boot_id;
 	conn->rng.state = config->seed;
 	conn->path_count = config->path_count;
+	conn->stamp = config->stamp;
+	conn->stamp_context = config->stamp_context;
+	conn->has_one_clock = config->has_one_clock;
+	conn->clock.is_known = config->has_one_clock;
 	conn->slot_count = limits.channels_max;
 	conn->bucket_count = power_of_two_from(limits.channels_max);
 	conn->ctl_count = power_of_two_from(8 * limits.channels_max);
@@ -305,9 +309,12 @@ int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
 		return -EINVAL;
 	ch->out = take_memory(conn, sizeof(*ch->out) * ev->window);
 	ch->in = take_memory(conn, sizeof(*ch->in) * ev->window);
+	ch->notes = take_memory(conn, sizeof(*ch->notes) * 2 * MRC_NOTES);
 	ch->flow = flow_get(conn, ev->flow);
-	if (!ch->out || !ch->in || !ch->flow)
+	if (!ch->out || !ch->in || !ch->notes || !ch->flow)
 		return -ENOMEM; /* what was taken is freed with the channel */
+	mrc_notes_init(&ch->out_notes, ch->notes);
+	mrc_notes_init(&ch->in_notes, ch->notes + MRC_NOTES);
 	for (uint32_t i = 0; i < ev->window; i++) {
 		mrc_range_set_init(&ch->in[i].here);
 		mrc_range_set_init(&ch->in[i].wanted);
@@ -319,6 +326,7 @@ int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
 	ch->ring_limit_told = ev->ring_bytes; /* OPEN and ACCEPT say so */
 	ch->msg_limit_told = ev->window;
 	ch->msg_bytes_max = ev->msg_bytes_max;
+	ch->end_known = MRC_NEVER;
 	ch->cookie = ev->cookie;
 	ch->has_client = true;
 	return 0;
@@ -349,13 +357,14 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 	}
 	give_memory(conn, ch->out);
 	give_memory(conn, ch->in);
+	give_memory(conn, ch->notes);
 	MRC_ASSERT(conn->slots[slot] == ch);
 	conn->slots[slot] = NULL;
 	conn->channel_count--;
 	give_memory(conn, ch);
 }
 
-/* Is there something for channel_client_action() of mrc_conn_act.c to do? It mirrors that exactly. */
+/* Is there something for channel_client_action() of mrc_conn_clients.c to do? It mirrors that exactly. */
 static bool has_client_work(struct mrc_channel *ch)
 {
 	uint64_t number;
@@ -380,7 +389,8 @@ static void end_append_if_ready(struct mrc_conn *conn, struct mrc_channel *ch)
 	if (!ch->end_wanted || ch->end_appended || ch->is_detached)
 		return;
 	/* A commit before the end counts: what only a LEVEL says must have arrived first. */
-	if (ch->level_unacked || ch->facts & MRC_FACT_LEVEL)
+	ch->end_known = MRC_MIN(ch->end_known, ch->known_end);
+	if (mrc_channel_in_owes(ch))
 		return;
 	ch->end_appended = true;
 	mrc_ctl_append(conn, ch->end_is_reset ? MRC_WIRE_RESET : MRC_WIRE_CLOSE, ch, 0);
@@ -553,6 +563,8 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->epoch_last = MRC_MAX(conn->epoch_last, epoch);
 	conn->peer_boot_id = peer_boot_id;
 	conn->peer_port_version = 0;
+	conn->clock.is_known =
+		conn->has_one_clock; /* another machine may answer to that name now */
 	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		if (conn->holds[i].state != MRC_HOLD_NONE &&
 		    conn->holds[i].state != MRC_HOLD_DONE) {
@@ -763,14 +775,20 @@ static int on_verdict(struct mrc_conn *conn, struct mrc_channel *ch, enum mrc_ev
 		      const struct mrc_ev_msg *ev)
 {
 	struct mrc_msg_in *msg = mrc_channel_in(ch, ev->number);
+	uint8_t text_len;
 
-	if (kind == MRC_EV_RELEASE)
+	if (kind == MRC_EV_RELEASE) {
+		if (msg && msg->is_traced && !msg->is_final && msg->is_delivered)
+			mrc_channel_in_note(ch, msg, ev, 0, mrc_conn_stamp(conn));
 		return mrc_channel_in_release(ch, &conn->ranges, ev->number);
+	}
 	if (!msg)
 		return ch->has_client && ev->number < ch->peer_settled ? -EALREADY : -EINVAL;
 	if (!msg->is_delivered || msg->is_void)
 		return -EINVAL;
 	if (kind == MRC_EV_VISIBLE) {
+		if (msg->is_traced && msg->level < MRC_LVL_VISIBLE)
+			mrc_channel_in_stamp(ch, msg, MRC_MOMENT_VISIBLE, mrc_conn_stamp(conn));
 		mrc_channel_in_reached(ch, ev->number, MRC_LVL_VISIBLE);
 		return 0;
 	}
@@ -778,6 +796,9 @@ static int on_verdict(struct mrc_conn *conn, struct mrc_channel *ch, enum mrc_ev
 		return -EALREADY;
 	if (kind == MRC_EV_COMMIT_ASK)
 		return ch->state == MRC_CH_ENDED ? -ENOENT : 0;
+	text_len = kind == MRC_EV_REJECT ? ev->text_len : 0;
+	if (msg->is_traced || text_len)
+		mrc_channel_in_note(ch, msg, ev, text_len, mrc_conn_stamp(conn));
 	mrc_channel_in_reached(ch, ev->number, MRC_LVL_VISIBLE);
 	if (kind == MRC_EV_COMMIT)
 		mrc_channel_in_final(ch, ev->number, MRC_OUT_OK, 0);

@@ -35,6 +35,13 @@ struct mrc_conn_config {
 	uint32_t rail_of[MRC_PATHS_MAX]; /* path index -> local rail index, for PORT_STATUS */
 	struct mrc_limits limits;
 	struct mrc_alloc alloc;
+	/*
+	 * The clock itself, for the moments of traced messages and of probes, which an event's
+	 * time would blur. NULL: the event's time it is. Never less than that.
+	 */
+	uint64_t (*stamp)(void *context);
+	void *stamp_context;
+	bool has_one_clock; /* both ends are on this machine */
 };
 
 /* -EINVAL, -ENOMEM. All paths begin CONNECTING. */
@@ -118,6 +125,11 @@ struct mrc_conn_info {
 	uint64_t messages_sent, messages_delivered, messages_failed;
 	uint64_t duplicates; /* fragments that were not needed */
 	uint64_t protocol_errors;
+	/* The peer's clock: what was added to ours to make it; right to +-clock_error_ns by now. */
+	bool is_clock_known;
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns;
+	uint64_t clock_age_ns; /* since the probe that told */
 };
 
 struct mrc_channel_info {
@@ -129,6 +141,7 @@ struct mrc_channel_info {
 	uint64_t sent, sent_settled, delivered, released; /* message numbers */
 	uint64_t bytes_sent, bytes_delivered;
 	uint32_t sends_queued;
+	uint64_t untraced; /* sends that were to be traced while as many as can be were */
 };
 
 void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out);

@@ -129,6 +129,8 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			post_begin(conn, path, act, MRC_WIRE_PROBE_ACK, MRC_REC_PROBE_ACK, 0);
 			act->post.hdr.msg = path->probe_ack_id;
 			act->post.hdr.arg = path->probe_ack_arg;
+			act->post.hdr.addr = path->probe_came_ns;
+			act->post.hdr.offset = mrc_conn_stamp(conn);
 			counts_body(conn, &act->post);
 			return true;
 		}
@@ -143,6 +145,7 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			path->probe_id++;
 			probe_begin(conn, path, act, MRC_REC_PROBE, is_long);
 			path->probe_count = path->posted;
+			path->probe_stamp_ns = mrc_conn_stamp(conn);
 			if (path->prove_left) {
 				path->prove_left--;
 				act->post.hdr.flags = MRC_WIRE_F_PROVE;
@@ -243,6 +246,20 @@ static bool fact_rts(struct mrc_conn *conn, struct mrc_path *path, struct mrc_ch
 	return true;
 }
 
+/* What is said besides a verdict: the moments if they are wanted, then the text. */
+static void level_body(const struct mrc_note *note, bool is_traced, struct mrc_act_post *post)
+{
+	struct mrc_cursor c = body_cursor(post);
+
+	if (is_traced) {
+		post->hdr.flags |= MRC_WIRE_F_TRACED;
+		for (int i = MRC_MOMENT_PLACED; i < MRC_MOMENT_COUNT; i++)
+			mrc_put_u64(&c, note->ns[i]);
+	}
+	mrc_put_bytes(&c, note->text, note->text_len);
+	post_end(post, &c);
+}
+
 /* CTS, WANT or LEVEL: one message of the receiving side. */
 static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
 		    struct mrc_bits *bits, uint32_t fact, struct mrc_action *act)
@@ -287,10 +304,17 @@ static bool fact_in(struct mrc_conn *conn, struct mrc_path *path, struct mrc_cha
 			   (uint64_t)(uint8_t)(int8_t)msg->outcome << 16 |
 			   (uint64_t)msg->code << 32;
 		record->is_final = msg->is_final;
-		ch->level_unacked++;
+		if (msg->note && msg->is_final)
+			level_body(mrc_notes_at(&ch->in_notes, msg->note), msg->is_traced,
+				   &act->post);
 	}
 	record->channel = ch->id;
 	record->msg = mrc_channel_in_number(ch, slot);
+	if (fact == MRC_FACT_LEVEL && record->msg >= ch->final_next &&
+	    record->msg < ch->end_known) {
+		record->is_owed = true;
+		ch->level_unacked++;
+	}
 	hdr->channel = ch->wire_id;
 	hdr->msg = record->msg;
 	return true;
@@ -438,6 +462,20 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		hdr->flags |= MRC_WIRE_F_EAGER;
 	if (ch->is_unchecked)
 		hdr->flags |= MRC_WIRE_F_UNCHECKED;
+	if (msg->is_traced) {
+		uint64_t *ns = mrc_notes_at(&ch->out_notes, msg->note)->ns;
+
+		hdr->flags |= MRC_WIRE_F_TRACED;
+		/* A busy path is not probed for itself. */
+		path->do_probe = path->do_probe ||
+				 (path->probe_ns == MRC_NEVER && path->state == MRC_PATH_GOOD &&
+				  conn->now_ns > conn->clock.at_ns + MRC_CLOCK_AGE_NS &&
+				  !conn->has_one_clock);
+		if (!resend)
+			ns[MRC_MOMENT_LAST_SENT] = mrc_conn_stamp(conn);
+		if (!ns[MRC_MOMENT_FIRST_SENT])
+			ns[MRC_MOMENT_FIRST_SENT] = ns[MRC_MOMENT_LAST_SENT];
+	}
 	if (msg->level_wanted == MRC_LVL_COMMITTED && msg->has_deadline)
 		hdr->flags |= MRC_WIRE_F_PLACED | MRC_WIRE_F_VISIBLE;
 	if (msg->level_wanted == MRC_LVL_PLACED)
@@ -683,268 +721,6 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 	return false;
 }
 
-/* ---- clients ---- */
-
-static void message_action(const struct mrc_channel *ch, uint64_t number, enum mrc_action_kind kind,
-			   struct mrc_action *act)
-{
-	act->kind = kind;
-	act->msg = (struct mrc_act_msg){.channel = ch->id,
-					.channel_cookie = ch->cookie,
-					.number = number};
-}
-
-static void channel_action(const struct mrc_channel *ch, enum mrc_action_kind kind,
-			   struct mrc_action *act)
-{
-	act->kind = kind;
-	act->channel = (struct mrc_act_channel){
-		.id = ch->id,
-		.cookie = ch->cookie,
-		.is_unordered = ch->is_unordered,
-		.is_unchecked = ch->is_unchecked,
-		.outcome = ch->end_outcome,
-		.code = ch->end_code,
-		.msg_bytes_max = ch->peer_msg_bytes_max,
-	};
-	memcpy(act->channel.service, ch->service, sizeof(ch->service));
-}
-
-static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number,
-		    struct mrc_action *act)
-{
-	uint32_t slot = (uint32_t)(number & (ch->in_window - 1));
-	struct mrc_msg_in *msg = &ch->in[slot];
-
-	message_action(ch, number, msg->is_void ? MRC_ACT_GAP : MRC_ACT_DELIVER, act);
-	mrc_bits_clear(&ch->deliver_bits, slot);
-	msg->is_delivered = true;
-	if (!msg->is_void) {
-		act->msg.addr = msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr;
-		act->msg.len = msg->len;
-		act->msg.is_eager = msg->is_eager;
-		act->msg.is_visible_wanted = msg->wants_visible;
-		ch->held_count++;
-		ch->delivered_count++;
-		ch->delivered_bytes += msg->len;
-		conn->messages_delivered++;
-	} else if (msg->is_granted && !msg->is_eager && !msg->is_draining) {
-		mrc_bits_set(&ch->free_bits, slot);
-		ch->free_count++;
-	}
-	/* Publishing is the only moment of delivery; from here on it is placed (DESIGN 7.11). */
-	while (ch->deliver_next < ch->peer_settled + ch->in_window &&
-	       ch->in[ch->deliver_next & (ch->in_window - 1)].is_delivered)
-		ch->deliver_next++;
-	ch->facts |= msg->wants_placed ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
-	if (!msg->is_void)
-		mrc_channel_in_reached(ch, number, MRC_LVL_PLACED);
-}
-
-static int done_outcome(const struct mrc_msg_out *msg)
-{
-	if (msg->is_final && msg->outcome)
-		return msg->outcome;
-	if (msg->level >= msg->level_wanted)
-		return MRC_OUT_OK;
-	/* Its client waits no longer (DESIGN 7.10). */
-	return msg->is_final ? msg->outcome : msg->outcome_late;
-}
-
-static void done(struct mrc_conn *conn, struct mrc_channel *ch, uint32_t slot,
-		 struct mrc_action *act)
-{
-	struct mrc_msg_out *msg = &ch->out[slot];
-
-	message_action(ch, mrc_channel_out_number(ch, slot),
-		       msg->is_late ? MRC_ACT_LATE : MRC_ACT_DONE, act);
-	act->msg.cookie = msg->cookie;
-	act->msg.level = (enum mrc_lvl)msg->level;
-	act->msg.code = msg->code;
-	act->msg.outcome = done_outcome(msg);
-	mrc_bits_clear(&ch->done_bits, slot);
-	ch->done_count--;
-	msg->is_late =
-		!msg->is_final && msg->level >= MRC_LVL_PLACED && msg->level < msg->level_wanted;
-	act->msg.is_undecided = msg->is_late;
-	if (act->msg.outcome && !msg->is_late)
-		conn->messages_failed++;
-	msg->is_answered = true;
-	conn->active_ns = conn->now_ns;
-}
-
-static bool channel_client_action(struct mrc_conn *conn, struct mrc_channel *ch,
-				  struct mrc_action *act)
-{
-	uint64_t number;
-	uint32_t slot;
-
-	if (ch->do_incoming) {
-		ch->do_incoming = false;
-		channel_action(ch, MRC_ACT_CH_INCOMING, act);
-		return true;
-	}
-	if (ch->do_up) {
-		ch->do_up = false;
-		channel_action(ch, MRC_ACT_CH_UP, act);
-		return true;
-	}
-	if (ch->done_count) {
-		slot = mrc_channel_done_slot(ch);
-		if (slot != MRC_SLOT_NONE) {
-			done(conn, ch, slot, act);
-			return true;
-		}
-	}
-	/* Settling follows answering; with a free slot a refused SEND may be tried again. */
-	if (ch->out && mrc_channel_settle(ch)) {
-		ch->facts |= MRC_FACT_STATE_LAZY;
-		mrc_channel_admit(ch, conn->limits.eager_bytes_max);
-		if (ch->is_room_wanted && (ch->state == MRC_CH_OPEN || ch->state == MRC_CH_OPENING))
-			ch->do_room = true;
-	}
-	if (ch->free_count) {
-		slot = mrc_bits_first(&ch->free_bits, 0, ch->in_window);
-		MRC_ASSERT(slot != MRC_SLOT_NONE);
-		message_action(ch, mrc_channel_in_number(ch, slot), MRC_ACT_LANDING_FREE, act);
-		act->msg.addr = ch->in[slot].addr;
-		act->msg.len = ch->in[slot].len;
-		ch->in[slot].is_landing_freed = true;
-		mrc_bits_clear(&ch->free_bits, slot);
-		ch->free_count--;
-		return true;
-	}
-	if (ch->has_client && !ch->is_aborted && ch->state != MRC_CH_ENDED) {
-		if (mrc_channel_in_next(ch, &number)) {
-			deliver(conn, ch, number, act);
-			return true;
-		}
-		if (mrc_channel_in_ask(ch, &number)) {
-			slot = (uint32_t)(number & (ch->in_window - 1));
-			mrc_bits_clear(&ch->ask_bits, slot);
-			ch->in[slot].is_asked = true;
-			ch->is_asking = true;
-			ch->asking = number;
-			message_action(ch, number, MRC_ACT_LANDING_WANT, act);
-			act->msg.len = ch->in[slot].len;
-			return true;
-		}
-	}
-	if (ch->do_room) {
-		ch->do_room = false;
-		ch->is_room_wanted = false;
-		channel_action(ch, MRC_ACT_CH_ROOM, act);
-		return true;
-	}
-	if (ch->do_down && ch->done_count == 0) {
-		ch->do_down = false;
-		ch->is_down_told = true;
-		channel_action(ch, MRC_ACT_CH_DOWN, act);
-		return true;
-	}
-	if (ch->do_free) {
-		ch->do_free = false;
-		ch->is_freed = true;
-		channel_action(ch, MRC_ACT_CH_FREE, act);
-		return true;
-	}
-	return false;
-}
-
-static bool next_client_action(struct mrc_conn *conn, struct mrc_action *act)
-{
-	while (!mrc_list_is_empty(&conn->client_work)) {
-		struct mrc_channel *ch =
-			mrc_list_entry(conn->client_work.next, struct mrc_channel, in_clients);
-		uint32_t facts = ch->facts;
-
-		if (channel_client_action(conn, ch, act)) {
-			mrc_list_push(&conn->client_work, &ch->in_clients);
-			if (ch->facts != facts)
-				mrc_conn_touch(conn, ch);
-			return true;
-		}
-		mrc_list_remove(&ch->in_clients);
-		if (mrc_conn_channel_is_over(ch)) {
-			mrc_conn_channel_free(conn, ch);
-			continue;
-		}
-		mrc_conn_touch(conn, ch); /* puts it back only when there is an action now */
-	}
-	return false;
-}
-
-static bool next_hold(struct mrc_conn *conn, struct mrc_action *act)
-{
-	if (!conn->holds_ready)
-		return false;
-	for (uint32_t i = 0; i < conn->hold_count; i++) {
-		struct mrc_hold *hold = &conn->holds[i];
-		struct mrc_channel *ch;
-		struct mrc_msg_in *msg;
-		uint64_t start;
-		uint64_t end;
-
-		if (hold->state == MRC_HOLD_NONE || hold->state == MRC_HOLD_WAITING)
-			continue;
-		if (hold->state == MRC_HOLD_DONE) {
-			hold->state = MRC_HOLD_NONE;
-			conn->holds_ready--;
-			conn->holds_used--;
-			if (!hold->id) {
-				conn->holds_lost--;
-				continue;
-			}
-			act->kind = MRC_ACT_HOLD_FREE;
-			act->msg = (struct mrc_act_msg){.hold = hold->id};
-			return true;
-		}
-		hold->state = MRC_HOLD_DONE; /* stays counted as ready until it is freed */
-		ch = mrc_conn_channel(conn, hold->channel);
-		msg = ch && ch->state != MRC_CH_ENDED ? mrc_channel_in(ch, hold->msg) : NULL;
-		if (!msg || msg->is_whole || msg->is_void || msg->is_delivered ||
-		    !mrc_range_set_gap(&conn->ranges, &msg->here, hold->offset,
-				       hold->offset + hold->len, &start, &end)) {
-			conn->duplicates++;
-			return next_hold(conn, act);
-		}
-		if (!hold->id) {
-			msg->want_blame = hold->blame ? hold->blame : msg->want_blame;
-			if (mrc_channel_in_want(ch, &conn->ranges, hold->msg, start,
-						hold->offset + hold->len,
-						MRC_RANGES_KEPT_WANTED(conn)))
-				hold->state = MRC_HOLD_READY; /* when there is room */
-			mrc_conn_touch(conn, ch);
-			if (hold->state == MRC_HOLD_READY)
-				continue;
-			return next_hold(conn, act);
-		}
-		if (mrc_channel_in_here(ch, &conn->ranges, hold->msg, start, end - start) < 0) {
-			/* No room to remember it by: it comes again, or waits for room. */
-			if (mrc_channel_in_want(ch, &conn->ranges, hold->msg, start,
-						hold->offset + hold->len,
-						MRC_RANGES_KEPT_WANTED(conn)))
-				hold->state = MRC_HOLD_READY;
-			mrc_conn_touch(conn, ch);
-			if (hold->state == MRC_HOLD_READY)
-				continue;
-			return next_hold(conn, act);
-		}
-		/* Only what is missing is copied: bytes that are here were checked. */
-		if (end < hold->offset + hold->len)
-			hold->state = MRC_HOLD_READY;
-		message_action(ch, hold->msg, MRC_ACT_COPY, act);
-		act->msg.hold = hold->id;
-		act->msg.hold_offset = start - hold->offset;
-		act->msg.is_eager = msg->is_eager;
-		act->msg.addr = (msg->is_eager ? msg->addr % ch->ring_bytes : msg->addr) + start;
-		act->msg.len = end - start;
-		mrc_conn_touch(conn, ch);
-		return true;
-	}
-	return false;
-}
-
 bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uint64_t now_ns)
 {
 	conn->now_ns = MRC_MAX(conn->now_ns, now_ns);
@@ -955,7 +731,7 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 		act_out->kind = MRC_ACT_CONN_RESET;
 		return true;
 	}
-	if (next_hold(conn, act_out) || next_client_action(conn, act_out))
+	if (mrc_conn_next_hold(conn, act_out) || mrc_conn_next_client(conn, act_out))
 		return true;
 	if (conn->epoch) {
 		if (next_path_frame(conn, act_out) || next_fence_frame(conn, act_out) ||

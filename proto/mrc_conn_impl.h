@@ -5,7 +5,8 @@
  *	mrc_conn.c        life, handshake, what clients ask for
  *	mrc_conn_paths.c  paths: up, down, judged by time, probed, given up, fenced
  *	mrc_conn_recv.c   frames from the peer
- *	mrc_conn_act.c    what to do next
+ *	mrc_conn_act.c    what to do next: paths, frames
+ *	mrc_conn_clients.c  what to do next: clients
  *	mrc_ctl.c         the control log: what begins and ends things, once and in order
  *	mrc_space.c       landing memory and the keys for writing it directly
  */
@@ -105,6 +106,10 @@ struct mrc_conn {
 	struct mrc_alloc alloc;
 	struct mrc_rng rng;
 	uint64_t now_ns; /* of the event being handled or the action being made */
+	uint64_t (*stamp)(void *context);
+	void *stamp_context;
+	bool has_one_clock;
+	struct mrc_clock clock; /* the peer's, in this conn epoch */
 
 	uint8_t path_count;
 	uint32_t rail_of[MRC_PATHS_MAX];
@@ -190,6 +195,14 @@ static inline bool mrc_conn_wants_full(const struct mrc_conn *conn)
 	return conn->wants_out >= MRC_RANGES_KEPT_WANTED(conn);
 }
 
+/* What time it is just now, of which now_ns may lag behind. */
+static inline uint64_t mrc_conn_stamp(const struct mrc_conn *conn)
+{
+	uint64_t ns = conn->stamp ? conn->stamp(conn->stamp_context) : conn->now_ns;
+
+	return MRC_MAX(ns, conn->now_ns);
+}
+
 /* ---- mrc_conn.c ---- */
 struct mrc_channel *mrc_conn_channel(const struct mrc_conn *conn, uint32_t id);
 struct mrc_channel *mrc_conn_channel_by_wire(const struct mrc_conn *conn, uint32_t wire_id);
@@ -267,7 +280,9 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room room);
 /* A fragment came damaged by `path`, which proves nothing yet: have the peer prove it. */
 void mrc_conn_path_mistrust(const struct mrc_conn *conn, struct mrc_path *path);
-void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id);
+/* Probe `id` was answered; the peer says, by its clock, when it came and when it answered. */
+void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id,
+			     uint64_t came_ns, uint64_t answered_ns);
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);
 void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down);
@@ -275,5 +290,11 @@ void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports
 /* ---- mrc_conn_recv.c ---- */
 int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev);
 void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index);
+
+/* ---- mrc_conn_clients.c ---- */
+/* The next action for a client; false: none. */
+bool mrc_conn_next_client(struct mrc_conn *conn, struct mrc_action *act);
+/* The next copy out of a hold, or its end; false: none. */
+bool mrc_conn_next_hold(struct mrc_conn *conn, struct mrc_action *act);
 
 #endif

@@ -18,7 +18,13 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 		.messages_failed = conn->messages_failed,
 		.duplicates = conn->duplicates,
 		.protocol_errors = conn->protocol_errors,
+		.is_clock_known = conn->clock.is_known,
+		.clock_offset_ns = mrc_clock_offset_ns(&conn->clock),
 	};
+	if (conn->clock.is_known) {
+		info_out->clock_error_ns = mrc_clock_error_ns(&conn->clock, conn->now_ns);
+		info_out->clock_age_ns = conn->now_ns - MRC_MIN(conn->clock.at_ns, conn->now_ns);
+	}
 	for (uint8_t i = 0; i < conn->path_count; i++)
 		info_out->paths_good += conn->paths[i].state == MRC_PATH_GOOD;
 }
@@ -99,6 +105,7 @@ bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,
 		.service = ch->service,
 		.is_unordered = ch->is_unordered,
 		.is_unchecked = ch->is_unchecked,
+		.untraced = ch->untraced,
 		.is_opener = ch->is_opener,
 		.sent = ch->send_next,
 		.sent_settled = ch->settled,

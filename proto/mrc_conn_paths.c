@@ -104,8 +104,13 @@ void mrc_conn_path_sent(struct mrc_conn *conn, struct mrc_path *path, uint64_t p
 		if (!msg)
 			continue;
 		MRC_ASSERT(msg->frames_out > 0);
-		if (--msg->frames_out == 0 && (msg->is_final || ch->state == MRC_CH_ENDED ||
-					       mrc_channel_out_is_due(ch, record->msg)))
+		if (--msg->frames_out > 0)
+			continue;
+		if (msg->is_traced && !mrc_msg_out_has_more(msg))
+			mrc_notes_at(&ch->out_notes, msg->note)->ns[MRC_MOMENT_LOCAL] =
+				mrc_conn_stamp(conn);
+		if (msg->is_final || ch->state == MRC_CH_ENDED ||
+		    mrc_channel_out_is_due(ch, record->msg))
 			mrc_conn_touch(conn, ch);
 	}
 }
@@ -222,8 +227,8 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 		if (ch->drained_owed && !ch->drained_acked)
 			ch->facts |= MRC_FACT_DRAINED;
 	} else if (record->kind == MRC_REC_LEVEL) {
-		MRC_ASSERT(ch->level_unacked > 0);
-		ch->level_unacked--;
+		MRC_ASSERT(ch->level_unacked >= record->is_owed);
+		ch->level_unacked -= record->is_owed;
 		if (in && (in->is_known || in->is_void)) {
 			mrc_bits_set(&ch->level_bits, slot);
 			ch->facts |= MRC_FACT_LEVEL;
@@ -276,8 +281,8 @@ static void record_acked(struct mrc_conn *conn, struct mrc_record *record)
 		if (record->kind == MRC_REC_DRAINED) {
 			ch->drained_acked = true;
 		} else {
-			MRC_ASSERT(ch->level_unacked > 0);
-			ch->level_unacked--;
+			MRC_ASSERT(ch->level_unacked >= record->is_owed);
+			ch->level_unacked -= record->is_owed;
 			/* An earlier word about it, by another path, is not the verdict. */
 			if (record->is_final)
 				mrc_channel_in_level_acked(ch, record->msg);
@@ -662,13 +667,17 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 	path->judge_ns = path->oldest_sent_ns + timeout_ns / 2;
 }
 
-void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id)
+void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint64_t id,
+			     uint64_t came_ns, uint64_t answered_ns)
 {
 	/* An answered probe outweighs what PORT_STATUS said (DESIGN 7.16). */
 	path->is_peer_port_up = true;
 	if (id != path->probe_id || path->probe_ns == MRC_NEVER)
 		return;
 	path->probe_ns = MRC_NEVER;
+	if (!conn->has_one_clock)
+		mrc_clock_sample(&conn->clock, path->probe_stamp_ns, came_ns, answered_ns,
+				 mrc_conn_stamp(conn));
 	/*
 	 * The path is in order, so the answer acknowledges what was before the probe.
 	 * It comes by this path itself, and so also when the ACKs go by a dead one.

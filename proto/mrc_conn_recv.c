@@ -145,8 +145,11 @@ bool mrc_conn_place_whole(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 	return true;
 }
 
-static void frag_flags(struct mrc_msg_in *msg, const struct mrc_wire_hdr *hdr)
+static void frag_flags(struct mrc_channel *ch, struct mrc_msg_in *msg,
+		       const struct mrc_wire_hdr *hdr)
 {
+	if (hdr->flags & MRC_WIRE_F_TRACED)
+		mrc_channel_in_trace(ch, msg);
 	msg->wants_placed = msg->wants_placed || hdr->flags & MRC_WIRE_F_PLACED;
 	msg->wants_visible = msg->wants_visible || hdr->flags & MRC_WIRE_F_VISIBLE;
 }
@@ -282,7 +285,7 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 			hold_refuse(conn, ev->hold);
 		return 0;
 	}
-	frag_flags(msg, hdr);
+	frag_flags(ch, msg, hdr);
 	if (ev->is_body_good && ev->hold) {
 		frag_hold(conn, ch, hdr, ev->hold, false, writer_of(conn, hdr));
 	} else if (ev->is_body_good && ev->is_placed) {
@@ -401,12 +404,53 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	return 0;
 }
 
-static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
+/* What came besides a verdict. -EPROTO: no note is like that. */
+static int note_take(const struct mrc_wire_hdr *hdr, const uint8_t *body, struct mrc_note *note_out)
+{
+	uint8_t copy[MRC_MOMENTS_TOLD * 8 + MRC_TEXT_BYTES_MAX];
+	struct mrc_cursor c = {.at = copy, .ok = true};
+
+	*note_out = (struct mrc_note){0};
+	if (hdr->body_len > sizeof(copy))
+		return -EPROTO;
+	if (hdr->body_len)
+		memcpy(copy, body, hdr->body_len);
+	c.end = copy + hdr->body_len;
+	for (int i = MRC_MOMENT_PLACED; hdr->flags & MRC_WIRE_F_TRACED && i < MRC_MOMENT_COUNT; i++)
+		note_out->ns[i] = mrc_get_u64(&c);
+	if (!c.ok || c.end - c.at > MRC_TEXT_BYTES_MAX)
+		return -EPROTO;
+	note_out->text_len = (uint8_t)(c.end - c.at);
+	mrc_get_bytes(&c, note_out->text, note_out->text_len);
+	return 0;
+}
+
+/* The verdict's note, on the message's own. */
+static void note_keep(struct mrc_channel *ch, struct mrc_msg_out *msg, const struct mrc_note *heard)
+{
+	struct mrc_note *note;
+
+	if (!msg->note && heard->text_len)
+		msg->note = mrc_notes_take(&ch->out_notes);
+	note = mrc_notes_at(&ch->out_notes, msg->note);
+	if (!note)
+		return; /* the peer says more than it agreed to: the verdict stands without */
+	for (int i = MRC_MOMENT_PLACED; i < MRC_MOMENT_COUNT; i++)
+		note->ns[i] = heard->ns[i];
+	if (msg->is_final)
+		return; /* by a count, which came first: a text is not its */
+	note->text_len = heard->text_len;
+	memcpy(note->text, heard->text, heard->text_len);
+}
+
+static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
 	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
 	uint8_t level = (uint8_t)hdr->arg;
 	bool is_final = hdr->arg >> 8 & 1;
 	int outcome = (int)(int8_t)(uint8_t)(hdr->arg >> 16);
+	struct mrc_msg_out *msg;
+	struct mrc_note note;
 
 	if (!ch || !ch->has_client)
 		return 0;
@@ -414,6 +458,15 @@ static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 		return -EPROTO;
 	if (is_final ? outcome == MRC_OUT_OK && level != MRC_LVL_COMMITTED : outcome != 0)
 		return -EPROTO; /* done, but not done */
+	if (note_take(hdr, body, &note) || (hdr->body_len && !is_final) ||
+	    (note.text_len && outcome != MRC_OUT_REJECTED))
+		return -EPROTO;
+	msg = mrc_channel_out(ch, hdr->msg);
+	if (msg && is_final && msg->is_admitted && (!msg->is_final || msg->is_traced) &&
+	    !msg->is_trace_heard) {
+		note_keep(ch, msg, &note);
+		msg->is_trace_heard = true;
+	}
 	if (!mrc_channel_out_level(ch, hdr->msg, (enum mrc_lvl)level, outcome,
 				   (uint32_t)(hdr->arg >> 32), is_final))
 		return -EPROTO;
@@ -523,7 +576,7 @@ static int on_probe_ack(struct mrc_conn *conn, struct mrc_path *path,
 
 	if (r)
 		return r;
-	mrc_conn_probe_answered(conn, path, hdr->msg);
+	mrc_conn_probe_answered(conn, path, hdr->msg, hdr->addr, hdr->offset);
 	judge_all(conn);
 	return 0;
 }
@@ -568,6 +621,7 @@ static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct 
 	path->do_probe_ack = true;
 	path->probe_ack_id = hdr->msg;
 	path->probe_ack_arg = hdr->arg;
+	path->probe_came_ns = mrc_conn_stamp(conn);
 	mrc_conn_peer_ports(conn, (uint32_t)hdr->offset, hdr->addr);
 }
 
@@ -656,7 +710,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 		r = on_want(conn, hdr);
 		break;
 	case MRC_WIRE_LEVEL:
-		r = on_level(conn, hdr);
+		r = on_level(conn, hdr, ev->body);
 		break;
 	case MRC_WIRE_DRAINED:
 		r = on_drained(conn, hdr, ev->body);

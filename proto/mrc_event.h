@@ -12,6 +12,7 @@
 #ifndef MRC_EVENT_H
 #define MRC_EVENT_H
 
+#include "mrc_note.h"
 #include "mrc_wire.h"
 
 /* Same numbers as enum mrc_level and enum mrc_status of mrc/client.h; a test compares them. */
@@ -160,6 +161,15 @@ struct mrc_ev_msg {
 	uint64_t len;  /* SEND */
 	uint64_t deadline_ns; /* SEND; 0: none */
 	uint64_t *number_out; /* SEND: the message's number; NULL: not asked for */
+	const char *text;     /* REJECT: for people, copied; NULL: none */
+	uint8_t text_len;     /* at most MRC_TEXT_BYTES_MAX */
+	/* The message's moments are to be told by TRACED: SEND, and by whom it was received. */
+	bool is_traced;        /* SEND */
+	uint64_t submitted_ns; /* SEND, traced: as the client says; 0: it does not */
+	uint64_t fetched_ns;   /* SEND, traced */
+	uint64_t
+		visible_ns; /* COMMIT, REJECT, RELEASE: when it was taken, as the client says; or 0 */
+	uint64_t verdict_ns; /* COMMIT, REJECT, RELEASE: likewise, when it was said */
 };
 
 struct mrc_event_in {
@@ -194,9 +204,11 @@ enum mrc_action_kind {
 	MRC_ACT_GAP,          /* (channel, number): tell the client this one will not come */
 	MRC_ACT_DONE,         /* (channel, number, cookie): outcome, level, code of a SEND */
 	MRC_ACT_LATE,         /* as DONE, once more: what became of one whose DONE was undecided */
-	MRC_ACT_COPY,         /* hold -> landing memory of (channel, number) at addr, len */
-	MRC_ACT_HOLD_FREE,    /* hold is no longer needed */
-	MRC_ACT_CONN_RESET,   /* a new conn epoch: the peer's daemon restarted or lost the conn */
+	MRC_ACT_TRACED,     /* (channel, number): the moments of a message that has come to its end,
+				* after its DONE and LATE. Those of a channel that ended are not told */
+	MRC_ACT_COPY,       /* hold -> landing memory of (channel, number) at addr, len */
+	MRC_ACT_HOLD_FREE,  /* hold is no longer needed */
+	MRC_ACT_CONN_RESET, /* a new conn epoch: the peer's daemon restarted or lost the conn */
 };
 
 struct mrc_act_post {
@@ -247,6 +259,22 @@ struct mrc_act_msg {
 	bool is_eager; /* DELIVER: addr is a ring position (offset already reduced), not a buffer */
 	bool is_visible_wanted; /* DELIVER */
 	bool is_undecided; /* DONE: delivered, but given up before it got further: LATE follows */
+	bool is_traced;    /* DELIVER: the sender wants to know when */
+	uint8_t text_len;  /* DONE, LATE: of the receiver's text */
+	char text[MRC_TEXT_BYTES_MAX]; /* last: unset beyond text_len */
+};
+
+struct mrc_act_trace {
+	uint32_t channel;
+	uint64_t channel_cookie;
+	uint64_t number;
+	uint64_t len;
+	uint32_t frag_count; /* first copies */
+	int outcome;
+	enum mrc_lvl level;
+	uint32_t code;
+	uint64_t moments_ns[MRC_MOMENT_COUNT]; /* by our clock; 0: not known */
+	uint64_t error_ns;                     /* of the last MRC_MOMENTS_TOLD of them */
 };
 
 struct mrc_action {
@@ -256,6 +284,7 @@ struct mrc_action {
 		struct mrc_act_path path;
 		struct mrc_act_channel channel;
 		struct mrc_act_msg msg;
+		struct mrc_act_trace trace;
 	};
 };
 

@@ -2,6 +2,8 @@
 /* mrc_msg_in - the receiving direction of a channel: places, ranges, levels, credit */
 #include "mrc_channel.h"
 
+#include <string.h>
+
 static uint32_t slot_of(const struct mrc_channel *ch, uint64_t number)
 {
 	return (uint32_t)(number & (ch->in_window - 1));
@@ -90,6 +92,7 @@ static void settled_follow(struct mrc_channel *ch, struct mrc_range_pool *pool)
 		ch->void_count_in -= msg->is_void;
 		mrc_range_set_clear(pool, &msg->here);
 		mrc_range_set_clear(pool, &msg->wanted);
+		mrc_notes_give(&ch->in_notes, msg->note);
 		*msg = (struct mrc_msg_in){.here.head = MRC_RANGE_NONE,
 					   .wanted.head = MRC_RANGE_NONE};
 		mrc_bits_clear(&ch->ask_bits, slot);
@@ -252,6 +255,42 @@ void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lv
 		mrc_channel_in_tell(ch, number);
 }
 
+void mrc_channel_in_trace(struct mrc_channel *ch, struct mrc_msg_in *msg)
+{
+	if (msg->is_traced)
+		return;
+	msg->is_traced = true;
+	if (!msg->note)
+		msg->note = mrc_notes_take(&ch->in_notes);
+}
+
+void mrc_channel_in_note(struct mrc_channel *ch, struct mrc_msg_in *msg,
+			 const struct mrc_ev_msg *ev, uint8_t text_len, uint64_t now_ns)
+{
+	struct mrc_note *note;
+
+	if (!msg->note && text_len)
+		msg->note = mrc_notes_take(&ch->in_notes);
+	note = mrc_notes_at(&ch->in_notes, msg->note);
+	if (!note)
+		return;
+	if (msg->is_traced) {
+		uint64_t *ns = note->ns;
+		uint64_t visible_ns = ns[MRC_MOMENT_VISIBLE] ? ns[MRC_MOMENT_VISIBLE] : now_ns;
+
+		if (ev->visible_ns >= ns[MRC_MOMENT_PLACED] && ev->visible_ns <= visible_ns)
+			visible_ns = ev->visible_ns;
+		ns[MRC_MOMENT_VISIBLE] = visible_ns;
+		ns[MRC_MOMENT_VERDICT] = ev->verdict_ns >= visible_ns && ev->verdict_ns <= now_ns
+						 ? ev->verdict_ns
+						 : now_ns;
+	}
+	if (text_len) {
+		note->text_len = (uint8_t)MRC_MIN(text_len, MRC_TEXT_BYTES_MAX);
+		memcpy(note->text, ev->text, note->text_len);
+	}
+}
+
 void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, uint32_t code)
 {
 	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
@@ -264,7 +303,7 @@ void mrc_channel_in_final(struct mrc_channel *ch, uint64_t number, int outcome, 
 	if (outcome == MRC_OUT_OK)
 		msg->level = MRC_LVL_COMMITTED;
 	counts_advance(ch);
-	if (number >= ch->final_next)
+	if (number >= ch->final_next || msg->is_traced)
 		mrc_channel_in_tell(ch, number);
 }
 
@@ -280,11 +319,33 @@ void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
 	counts_advance(ch);
 }
 
+void mrc_channel_in_stamp(struct mrc_channel *ch, struct mrc_msg_in *msg, enum mrc_moment moment,
+			  uint64_t now_ns)
+{
+	struct mrc_note *note = mrc_notes_at(&ch->in_notes, msg->note);
+
+	if (msg->is_traced && note)
+		note->ns[moment] = now_ns;
+}
+
+bool mrc_channel_in_owes(const struct mrc_channel *ch)
+{
+	if (ch->level_unacked)
+		return true;
+	for (uint64_t n = MRC_MAX(ch->final_next, ch->peer_settled);
+	     ch->facts & MRC_FACT_LEVEL && n < ch->end_known; n++) {
+		if (mrc_bits_has(&ch->level_bits, slot_of(ch, n)))
+			return true;
+	}
+	return false;
+}
+
 void mrc_channel_in_void(struct mrc_channel *ch, uint64_t number, bool is_draining)
 {
 	uint32_t slot = slot_of(ch, number);
 	struct mrc_msg_in *msg = &ch->in[slot];
 
+	ch->known_end = MRC_MAX(ch->known_end, number + 1);
 	msg->is_void = true;
 	ch->void_count_in++;
 	ch->is_heard = true;

@@ -2,6 +2,24 @@
 /* mrc_msg_out - the sending direction of a channel: admission, readiness, answers, settling */
 #include "mrc_channel.h"
 
+static void trace_begin(struct mrc_channel *ch, struct mrc_msg_out *msg,
+			const struct mrc_ev_msg *send)
+{
+	struct mrc_note *note;
+
+	msg->note = mrc_notes_take(&ch->out_notes);
+	note = mrc_notes_at(&ch->out_notes, msg->note);
+	if (!note) {
+		ch->untraced++;
+		return;
+	}
+	msg->is_traced = true;
+	/* A client's clock is ours; what cannot be is not a time. */
+	note->ns[MRC_MOMENT_SUBMITTED] =
+		send->submitted_ns <= send->fetched_ns ? send->submitted_ns : 0;
+	note->ns[MRC_MOMENT_FETCHED] = send->fetched_ns;
+}
+
 int mrc_channel_send(struct mrc_channel *ch, const struct mrc_ev_msg *send, uint64_t *number_out)
 {
 	struct mrc_msg_out *msg;
@@ -20,6 +38,8 @@ int mrc_channel_send(struct mrc_channel *ch, const struct mrc_ev_msg *send, uint
 		.has_deadline = send->deadline_ns != 0,
 		.next_ready = MRC_SLOT_NONE,
 	};
+	if (send->is_traced)
+		trace_begin(ch, msg, send);
 	*number_out = ch->send_next++;
 	return 0;
 }
@@ -229,7 +249,7 @@ bool mrc_channel_can_settle(const struct mrc_channel *ch)
 		return false;
 	msg = &ch->out[ch->settled & (ch->out_window - 1)];
 	return msg->is_final && msg->is_answered && !msg->is_late && !msg->is_ready &&
-	       !msg->frames_out;
+	       !msg->frames_out && (!msg->is_traced || msg->is_trace_heard);
 }
 
 void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome)
@@ -246,13 +266,24 @@ void mrc_channel_out_void(struct mrc_channel *ch, uint64_t number, int outcome)
 		void_push(ch, slot);
 }
 
+bool mrc_channel_is_trace_due(const struct mrc_channel *ch)
+{
+	return ch->settled < ch->send_next &&
+	       ch->out[ch->settled & (ch->out_window - 1)].is_traced && mrc_channel_can_settle(ch);
+}
+
 bool mrc_channel_settle(struct mrc_channel *ch)
 {
 	uint64_t settled_old = ch->settled;
 
 	while (mrc_channel_can_settle(ch)) {
-		uint32_t slot = (uint32_t)(ch->settled++ & (ch->out_window - 1));
+		uint32_t slot = (uint32_t)(ch->settled & (ch->out_window - 1));
 
+		if (ch->out[slot].is_traced)
+			break;
+		ch->settled++;
+		mrc_notes_give(&ch->out_notes, ch->out[slot].note);
+		ch->out[slot].note = 0;
 		/* The slot is another message's now: nothing of this one may still be said. */
 		mrc_bits_clear(&ch->rts_bits, slot);
 		if (mrc_bits_has(&ch->void_bits, slot)) {

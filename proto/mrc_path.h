@@ -54,6 +54,7 @@ struct mrc_record {
 	bool is_copy;        /* FRAG: writer_* name another writer */
 	uint8_t blame;       /* WANT: 1 + id of the path that damaged some of it; 0: none */
 	bool is_final;       /* LEVEL: it said the verdict */
+	bool is_owed;        /* LEVEL: counted in its channel's level_unacked */
 	uint8_t writer_path; /* path id */
 	uint32_t writer_epoch;
 	uint32_t channel; /* this end's id */
@@ -163,8 +164,10 @@ struct mrc_path {
 	bool do_probe_ack;
 	uint64_t probe_ack_id;
 	uint64_t probe_ack_arg;
-	bool tell_fence;  /* PATH_FENCE of `epoch` */
-	bool tell_fenced; /* PATH_FENCED of fenced_tell_epoch */
+	uint64_t probe_stamp_ns; /* when our last probe was made, to compare clocks */
+	uint64_t probe_came_ns;  /* when the peer's was taken in */
+	bool tell_fence;         /* PATH_FENCE of `epoch` */
+	bool tell_fenced;        /* PATH_FENCED of fenced_tell_epoch */
 	uint32_t fenced_tell_epoch;
 	uint64_t fenced_tell_count;
 	uint32_t moved_count; /* of the last time it left service */

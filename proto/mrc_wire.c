@@ -92,6 +92,8 @@ static uint16_t flags_of(uint8_t type)
 		return MRC_WIRE_F_UNORDERED | MRC_WIRE_F_UNCHECKED;
 	case MRC_WIRE_PROBE:
 		return MRC_WIRE_F_PROVE | MRC_WIRE_F_PROOF;
+	case MRC_WIRE_LEVEL:
+		return MRC_WIRE_F_TRACED;
 	default:
 		return 0;
 	}

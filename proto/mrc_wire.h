@@ -41,10 +41,10 @@ enum mrc_wire_type {
 	MRC_WIRE_WANT = 15, /* channel, msg, offset, len: still missing here */
 	MRC_WIRE_STATE =
 		16, /* channel: delivered, visible, final, settled, credit: absolute facts */
-	MRC_WIRE_LEVEL = 17,   /* channel, msg, level, code: one message, out of turn */
+	MRC_WIRE_LEVEL = 17,   /* channel, msg, level, code: one message, out of turn; its note */
 	MRC_WIRE_DRAINED = 18, /* channel: we stopped; frames posted per path when we did */
 	MRC_WIRE_PROBE = 19, /* carries PORT_STATUS; body may be padding up to the longest frame */
-	MRC_WIRE_PROBE_ACK = 20,
+	MRC_WIRE_PROBE_ACK = 20,   /* carries when the probe came and when this was sent */
 	MRC_WIRE_PATH_FENCE = 21,  /* path, epoch: I have given it up, fence your end */
 	MRC_WIRE_PATH_FENCED = 22, /* path, epoch, count taken in */
 	MRC_WIRE_NOP = 23,         /* takes a position and says nothing */
@@ -65,7 +65,9 @@ enum mrc_wire_type {
 #define MRC_WIRE_F_PROVE \
 	0x0080U /* PROBE: it seems to damage data; send a PROOF before the answer */
 #define MRC_WIRE_F_PROOF 0x0100U /* PROBE: padding that was asked for; not answered */
-#define MRC_WIRE_F_ALL   0x01ffU
+#define MRC_WIRE_F_TRACED \
+	0x0200U /* FRAG: its moments are wanted; LEVEL: the body begins with them */
+#define MRC_WIRE_F_ALL 0x03ffU
 
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */

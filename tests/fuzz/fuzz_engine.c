@@ -73,6 +73,10 @@ static void client_step(struct eng *e)
 	ev.msg.number = FUZZ_NEAR(&e->in, ch->number_next - 1, ch->number_next - 2, 0,
 				  ch->number_next - 3, ch->number_next);
 	ev.msg.code = 5;
+	ev.msg.text = "no room";
+	ev.msg.text_len = (uint8_t)(ev.msg.number % 8); /* 0: none */
+	ev.msg.visible_ns = e->now_ns - 1;
+	ev.msg.verdict_ns = e->now_ns + ev.msg.number % 2; /* half of them cannot be */
 	if (ev.msg.number >= ENG_NUMBERS_MAX || ch->is_aborted)
 		return; /* the client side knows better than to ask that */
 	a = &ch->arrivals[ev.msg.number];

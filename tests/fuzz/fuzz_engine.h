@@ -72,6 +72,7 @@ struct eng_channel {
 	uint32_t sends, answered;
 	bool is_answered[ENG_NUMBERS_MAX]; /* by cookie */
 	bool is_undecided[ENG_NUMBERS_MAX];
+	bool is_traced[ENG_NUMBERS_MAX]; /* its moments were told */
 	uint64_t send_len[ENG_NUMBERS_MAX];
 	/* The peer's own books of what it sends here. */
 	uint64_t peer_next, peer_ring_next;

@@ -329,7 +329,9 @@ void eng_send(struct eng *e, struct eng_channel *ch, uint64_t len, enum mrc_lvl 
 					  .level = level,
 					  .cookie = ch->sends,
 					  .addr = (uint64_t)ch->sends << ENG_SEND_SHIFT,
-					  .len = len}};
+					  .len = len,
+					  .is_traced = ch->sends % 2,
+					  .fetched_ns = e->now_ns}};
 
 	if (ch->sends == ENG_NUMBERS_MAX)
 		return;
@@ -418,6 +420,16 @@ static bool is_read(const struct eng *e, uint64_t cookie, uint64_t msg)
 		}
 	}
 	return false;
+}
+
+static void on_traced(struct eng *e, const struct mrc_act_trace *trace)
+{
+	struct eng_channel *ch = channel_by_id(e, trace->channel);
+
+	FUZZ_CHECK(ch != NULL && trace->number < ch->sends && trace->number % 2 == 1);
+	FUZZ_CHECK(ch->is_answered[trace->number] && !ch->is_undecided[trace->number]);
+	FUZZ_CHECK(!ch->is_traced[trace->number]);
+	ch->is_traced[trace->number] = true;
 }
 
 static void on_message(struct eng *e, const struct mrc_action *act)
@@ -532,6 +544,9 @@ static void perform(struct eng *e, const struct mrc_action *act)
 		break;
 	case MRC_ACT_HOLD_FREE:
 		on_hold_free(e, act->msg.hold);
+		break;
+	case MRC_ACT_TRACED:
+		on_traced(e, &act->trace);
 		break;
 	default: /* a wish of a later engine */
 		break;

@@ -311,6 +311,8 @@ static void draft_frag(struct eng *e, uint8_t path, struct eng_channel *ch, stru
 		d->hdr.flags |= MRC_WIRE_F_PLACED;
 	if (how & 2)
 		d->hdr.flags |= MRC_WIRE_F_VISIBLE;
+	if (how % 5 == 0)
+		d->hdr.flags |= MRC_WIRE_F_TRACED;
 	d->is_body_bad = (how & 0x1c) == 0x1c;
 	d->is_unplaced = (how & 0xe0) == 0xe0;
 	if (e->direct_mask >> path & 1 && d->hdr.body_len) {
@@ -375,6 +377,13 @@ static void draft_fact(struct eng *e, struct eng_channel *ch, struct draft *d)
 			d->hdr.arg = 1 | 1 << 8 | 0xffULL << 16 | 5ULL << 32; /* rejected */
 		if (how & 16)
 			d->hdr.arg = 1 << 8 | 0xfbULL << 16; /* void */
+		if (how & 32) {
+			d->hdr.flags |= MRC_WIRE_F_TRACED;
+			for (int i = 0; i < MRC_MOMENTS_TOLD; i++)
+				mrc_put_u64(&d->c, fuzz_uint(&e->in, 8));
+		}
+		for (uint32_t len = how & 64 ? fuzz_u8(&e->in) % 66U : 0; len; len--)
+			mrc_put_u8(&d->c, fuzz_u8(&e->in));
 		break;
 	default: /* STATE */
 		put_state(inside, d);
@@ -454,6 +463,8 @@ static void draft_path(struct eng *e, struct draft *d)
 		break;
 	case MRC_WIRE_PROBE_ACK:
 		d->hdr.msg = other->probe_id;
+		d->hdr.addr = FUZZ_NEAR(&e->in, e->now_ns, 0, 1, UINT64_MAX);
+		d->hdr.offset = FUZZ_NEAR(&e->in, d->hdr.addr, 0, d->hdr.addr + 1000, UINT64_MAX);
 		break;
 	default: /* PATH_FENCE, PATH_FENCED */
 		d->hdr.msg = other->path_id;
@@ -493,7 +504,7 @@ static void bend(struct eng *e, struct draft *d)
 			(uint32_t)FUZZ_NEAR(&e->in, h->body_len, 0, h->msg_len, MRC_FRAG_BYTES_MAX);
 		break;
 	case 6:
-		h->flags ^= (uint16_t)(1U << fuzz_below(&e->in, 8));
+		h->flags ^= (uint16_t)(1U << fuzz_below(&e->in, 11));
 		break;
 	case 7:
 		h->channel = (uint32_t)FUZZ_NEAR(&e->in, h->channel, 0, 1, h->channel + 2);

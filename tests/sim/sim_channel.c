@@ -268,6 +268,7 @@ void sim_channel_feed(struct sim_world *w, struct chan *c, uint32_t side)
 	       !w->failure[0] && (ce->is_up || c->is_early)) {
 		uint64_t number = ce->send_next;
 		uint64_t number_out = UINT64_MAX;
+		uint64_t now_ns = sim_clock(w, w->pairs[c->pair].hosts[side]);
 		struct msg *m;
 
 		if (c->closer == side && number >= c->close_after) {
@@ -292,7 +293,10 @@ void sim_channel_feed(struct sim_world *w, struct chan *c, uint32_t side)
 					     .addr = m->addr,
 					     .len = m->len,
 					     /* Any: the engine only wants to know whether. */
-					     .deadline_ns = number % 3 ? 0 : 1};
+					     .deadline_ns = number % 3 ? 0 : 1,
+					     .is_traced = c->pipe && number % 4 == 1,
+					     .submitted_ns = now_ns,
+					     .fetched_ns = now_ns};
 		r = sim_tell(w, c->pair, side, &ev);
 		if (r == -ENOSPC)
 			return;

@@ -9,6 +9,8 @@
 
 #include "sim_impl.h"
 
+#include <string.h>
+
 #define AT_RING_LIMIT 32 /* in the body of STATE, CLOSE and RESET */
 #define AT_MSG_LIMIT  40
 #define AT_SERVICE    32 /* in that of OPEN */
@@ -131,6 +133,8 @@ static void check_verdict(struct sim_world *w, struct chan *c, uint32_t side,
 			  const struct mrc_act_msg *am, const struct msg *m)
 {
 	unsigned long long number = am->number;
+	char text[MRC_TEXT_BYTES_MAX];
+	uint8_t text_len;
 
 	if ((am->level >= MRC_LVL_PLACED && !m->is_delivered) ||
 	    (am->level >= MRC_LVL_VISIBLE && !m->is_visible) ||
@@ -155,6 +159,12 @@ static void check_verdict(struct sim_world *w, struct chan *c, uint32_t side,
 		if (!m->is_rejected || m->code != am->code)
 			sim_fail(w, "outcome", "channel %u message %llu: a rejection nobody gave",
 				 c->index, number);
+		sim_reject_text(am->code, text, &text_len);
+		if (am->text_len &&
+		    (am->text_len != text_len || memcmp(am->text, text, text_len) != 0))
+			sim_fail(w, "outcome", "channel %u message %llu: not the text it was given",
+				 c->index, number);
+		w->counts.texts += am->text_len > 0;
 	} else if (am->outcome == MRC_OUT_TIMED_OUT && m->is_cancelled) {
 		if (am->is_undecided != (am->level >= MRC_LVL_PLACED))
 			sim_fail(w, "outcome",
@@ -197,6 +207,50 @@ void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
 			 "channel %u message %llu is answered, a rail may still read it", c->index,
 			 number);
 	check_verdict(w, c, side, am, m);
+}
+
+/*
+ * The moments of a message that has settled: in order, and the receiver's as they truly
+ * were, give or take the error that is stated. Of a clock that runs 10% fast nothing is
+ * promised.
+ */
+void sim_check_traced(struct sim_world *w, struct chan *c, uint32_t side,
+		      const struct mrc_act_trace *trace)
+{
+	const uint64_t *ns = trace->moments_ns;
+	const struct msg *m = sim_msg(&c->ends[side], trace->number);
+	const struct pair *pair = &w->pairs[c->pair];
+	uint32_t host = pair->hosts[side];
+	bool is_fast = w->hosts[host].is_fast || w->hosts[pair->hosts[1 - side]].is_fast;
+	const uint64_t truth_ns[] = {m->delivered_ns, m->visible_ns, m->judged_ns};
+
+	w->counts.traced++;
+	if (!m->is_answered || m->is_undecided || trace->len != m->len)
+		sim_fail(w, "outcome", "channel %u message %llu: its moments are told too soon",
+			 c->index, (unsigned long long)trace->number);
+	for (int i = MRC_MOMENT_FETCHED; i < MRC_MOMENT_COUNT; i++) {
+		if (i != MRC_MOMENT_PLACED && ns[i] && ns[i] < ns[i - 1])
+			sim_fail(w, "outcome",
+				 "channel %u message %llu: moment %d before moment %d", c->index,
+				 (unsigned long long)trace->number, i, i - 1);
+	}
+	if (trace->outcome == MRC_OUT_OK && (!ns[MRC_MOMENT_FIRST_SENT] || !ns[MRC_MOMENT_LOCAL]))
+		sim_fail(w, "outcome", "channel %u message %llu: committed and never sent",
+			 c->index, (unsigned long long)trace->number);
+	for (int i = MRC_MOMENT_PLACED; i < MRC_MOMENT_COUNT && !is_fast; i++) {
+		uint64_t then_ns =
+			sim_clock(w, host) - (w->now_ns - truth_ns[i - MRC_MOMENT_PLACED]);
+
+		if (ns[i] &&
+		    (ns[i] > then_ns + trace->error_ns || ns[i] + trace->error_ns < then_ns))
+			sim_fail(w, "outcome",
+				 "channel %u message %llu: moment %d was at %llu, it is said to be "
+				 "at "
+				 "%llu +-%llu",
+				 c->index, (unsigned long long)trace->number, i,
+				 (unsigned long long)then_ns, (unsigned long long)ns[i],
+				 (unsigned long long)trace->error_ns);
+	}
 }
 
 /* ---- 3: fence before release, one direct writer ---- */

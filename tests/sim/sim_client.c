@@ -246,6 +246,12 @@ static void release(struct sim_world *w, struct chan *c, uint32_t side, struct m
 	unreleased_advance(c, side);
 }
 
+void sim_reject_text(uint32_t code, char text[MRC_TEXT_BYTES_MAX], uint8_t *len_out)
+{
+	*len_out = (uint8_t)(code % (MRC_TEXT_BYTES_MAX + 1));
+	memset(text, 'a' + (int)(code % 26), *len_out);
+}
+
 /* The receiving program sees, judges and releases a message, a step at a time. */
 void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64_t number)
 {
@@ -253,6 +259,7 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 	struct chan_end *ce = &c->ends[side];
 	struct msg *m = sim_msg(&c->ends[1 - side], number);
 	struct mrc_event_in ev = {.msg = {.channel = ce->id, .number = number}};
+	char text[MRC_TEXT_BYTES_MAX];
 	int r;
 
 	if (ce->is_freed || ce->is_gone || ce->is_aborted || m->is_released ||
@@ -260,6 +267,7 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 		return;
 	if (!m->is_visible) {
 		m->is_visible = true;
+		m->visible_ns = w->now_ns;
 		ev.kind = MRC_EV_VISIBLE;
 	} else if (ce->client->manner == SIM_HOLDS) {
 		return; /* until it is told otherwise */
@@ -283,6 +291,17 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 	} else {
 		ev.kind = MRC_EV_RELEASE;
 		release(w, c, side, m, number);
+	}
+	if (ev.kind != MRC_EV_VISIBLE) {
+		m->judged_ns = m->judged_ns ? m->judged_ns : w->now_ns;
+		/* It may say when it took it, and has the time of this host for that. */
+		if (number % 8 == 1)
+			ev.msg.visible_ns =
+				sim_clock(w, ce->client->host) - (w->now_ns - m->visible_ns);
+	}
+	if (ev.kind == MRC_EV_REJECT) {
+		sim_reject_text(ev.msg.code, text, &ev.msg.text_len);
+		ev.msg.text = text;
 	}
 	r = sim_tell(w, c->pair, side, &ev);
 	if (r && !ce->is_down)

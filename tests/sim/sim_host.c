@@ -263,6 +263,10 @@ static void perform(struct sim_world *w, uint32_t pair, uint32_t side, const str
 		sim_channel_done(w, sim_channel_of(w, act->msg.channel_cookie), side, &act->msg,
 				 act->kind == MRC_ACT_LATE);
 		break;
+	case MRC_ACT_TRACED:
+		sim_check_traced(w, sim_channel_of(w, act->trace.channel_cookie), side,
+				 &act->trace);
+		break;
 	case MRC_ACT_COPY:
 		copy(w, pe, side, &act->msg);
 		break;

@@ -87,7 +87,7 @@ struct msg { /* as the sender knows it, with what truly happened to it */
 	uint32_t reads_out; /* frames of it the rails may still read */
 	struct span *spans;
 	uint32_t span_count, span_cap;
-	uint64_t sent_ns, delivered_ns, answered_ns;
+	uint64_t sent_ns, delivered_ns, visible_ns, judged_ns, answered_ns;
 };
 
 struct client;
@@ -461,6 +461,8 @@ void sim_client_landing_free(struct sim_world *w, struct chan *c, uint32_t side,
 void sim_client_delivered(struct sim_world *w, struct chan *c, uint32_t side,
 			  const struct mrc_act_msg *am);
 void sim_client_gap(struct sim_world *w, struct chan *c, uint32_t side, uint64_t number);
+/* What goes with a rejection of this code. */
+void sim_reject_text(uint32_t code, char text[MRC_TEXT_BYTES_MAX], uint8_t *len_out);
 void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64_t number);
 /* Its landing memory as its engine knows it: the arena from 0, then the rings of its channels. */
 uint64_t sim_ring_addr(const struct chan *c);
@@ -524,6 +526,8 @@ void sim_check_deliver(struct sim_world *w, struct chan *c, uint32_t side,
 		       const struct mrc_act_msg *am);
 void sim_check_done(struct sim_world *w, struct chan *c, uint32_t side,
 		    const struct mrc_act_msg *am, bool is_late);
+void sim_check_traced(struct sim_world *w, struct chan *c, uint32_t side,
+		      const struct mrc_act_trace *trace);
 /* May a send or a channel end so? */
 bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side, int outcome);
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,

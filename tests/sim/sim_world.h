@@ -67,6 +67,8 @@ void sim_report(const struct sim_world *world, FILE *out);
 	X(restarts) \
 	X(deaths) \
 	X(rejected) \
+	X(texts) \
+	X(traced) \
 	X(refused) \
 	X(closed_early) \
 	X(unknown) \
