@@ -804,6 +804,16 @@ void mrcd_client_side_describe(const struct mrcd_client_side *side, uint64_t cha
 	json_object_set_new(object, "client", json_string(client->name));
 	json_object_set_new(object, "pid", json_integer(client->pid));
 	json_object_set_new(object, "service", json_string(channel->service));
+	json_object_set_new(object, "trace_every", json_integer(channel->trace_every));
+}
+
+void mrcd_client_side_trace(struct mrcd_client_side *side, uint64_t channel_cookie, uint32_t every)
+{
+	struct mrcd_client *client;
+	struct mrcd_channel *channel = mrcd_client_side_channel(side, channel_cookie, &client);
+
+	if (channel != NULL)
+		mrcd_channel_trace(client, channel, every);
 }
 
 uint32_t mrcd_client_side_count(const struct mrcd_client_side *side)

@@ -39,6 +39,9 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *clients);
 /* Adds client name, pid and service to a channel's object, by its cookie. */
 void mrcd_client_side_describe(const struct mrcd_client_side *clients, uint64_t channel_cookie,
 			       json_t *object);
+/* Trace one in `every` of the sends of this channel's client; 0: none. One that is gone is fine. */
+void mrcd_client_side_trace(struct mrcd_client_side *clients, uint64_t channel_cookie,
+			    uint32_t every);
 uint32_t mrcd_client_side_count(const struct mrcd_client_side *clients);
 
 #endif

@@ -193,7 +193,7 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 
 	client->sq_entry_count =
 		(uint32_t)MRC_MAX(MRC_MIN(sq_count, MRCD_SQ_ENTRIES_MAX), MRCD_SQ_ENTRIES_MIN);
-	if (cq_needed > 1U << 30)
+	if (cq_needed > 1U << 24)
 		return -E2BIG;
 	client->cq_entry_count = (uint32_t)power_of_two_above(cq_needed);
 	MRC_ASSERT(client->cq_entry_count >= cq_needed);
@@ -202,8 +202,9 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
 	if (client->shadows == NULL)
 		return -ENOMEM;
-	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes, 0, 0,
-		    fd_out, why);
+	/* Texts take as much again; no page of them exists before it is written. */
+	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + 2 * (sq_bytes + cq_bytes),
+		    0, 0, fd_out, why);
 	if (r < 0)
 		return r;
 	r = map_watch(&client->rings, client->side->sigbus_fd);
@@ -213,6 +214,8 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 	client->sq = (struct mrc_sqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES);
 	client->cq =
 		(struct mrc_cqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES + sq_bytes);
+	client->sq_texts = client->rings.addr + MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes;
+	client->cq_texts = client->sq_texts + sq_bytes;
 	*client->shm = (struct mrc_ring_shm){
 		.magic = MRC_ABI_MAGIC,
 		.version = version,
@@ -221,6 +224,8 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 		.cq_entry_count = client->cq_entry_count,
 		.sq_offset = MRC_RING_PAGE_BYTES,
 		.cq_offset = (uint32_t)(MRC_RING_PAGE_BYTES + sq_bytes),
+		.sq_text_offset = (uint32_t)(MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes),
+		.cq_text_offset = (uint32_t)(MRC_RING_PAGE_BYTES + 2 * sq_bytes + cq_bytes),
 		.state = MRC_RING_STATE_RUNNING,
 		.daemon_sleeping = 1,
 	};

@@ -28,6 +28,8 @@ static int member_tell(struct mrcd_client *client, const struct mrcd_msg *msg,
 	ev.msg.channel = channel->engine_id;
 	ev.msg.number = msg->number;
 	ev.msg.code = MRC_CODE_BATCH;
+	ev.msg.visible_ns = msg->visible_ns;
+	ev.msg.verdict_ns = msg->verdict_ns;
 	return mrcd_client_side_tell(client->side, channel->peer, &ev);
 }
 

@@ -74,6 +74,20 @@ void mrcd_channel_set_state(struct mrcd_client *client, struct mrcd_channel *cha
 	channel->state = state;
 }
 
+void mrcd_channel_trace(struct mrcd_client *client, struct mrcd_channel *channel, uint32_t every)
+{
+	bool is_any = false;
+
+	if (channel->trace_every == every)
+		return;
+	channel->trace_every = every;
+	channel->trace_turn = 0;
+	for (uint32_t i = 0; i < client->channels_max; i++)
+		is_any |= client->channels[i].trace_every != 0;
+	if (!client->is_dead)
+		__atomic_store_n(&client->shm->is_tracing, is_any, __ATOMIC_RELAXED);
+}
+
 /* Free the slot when nobody can name it any more. */
 void mrcd_channel_retire(struct mrcd_client *client, struct mrcd_channel *channel)
 {
@@ -89,6 +103,7 @@ void mrcd_channel_retire(struct mrcd_client *client, struct mrcd_channel *channe
 	}
 	channel->state = MRCD_CHANNEL_FREE;
 	channel->id = 0;
+	mrcd_channel_trace(client, channel, 0);
 	/* An id is never used twice; a slot that has none left is left alone. */
 	if (channel->serial < UINT32_MAX >> client->channel_bits)
 		TAILQ_INSERT_HEAD(&client->channels_free, channel, entry);
@@ -335,7 +350,7 @@ void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_reques
 
 /* COMMIT, REJECT, RELEASE. */
 static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *channel,
-			   const struct mrc_sqe *sqe)
+			   const struct mrc_sqe *sqe, const char *text)
 {
 	struct mrcd_msg *msg = mrcd_msg_find(client, channel, sqe->number);
 	struct mrc_event_in ev = {0};
@@ -350,6 +365,8 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 			mrcd_client_submit_batch(client, NULL, sqe);
 		return;
 	}
+	msg->visible_ns = sqe->visible_ns;
+	msg->verdict_ns = sqe->stamp_ns;
 	if (sqe->flags & MRC_SQE_FLAG_BATCH) {
 		mrcd_client_submit_batch(client, msg, sqe);
 		return;
@@ -365,6 +382,10 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 	ev.msg.channel = channel->engine_id;
 	ev.msg.number = sqe->number;
 	ev.msg.code = sqe->code;
+	ev.msg.text = text;
+	ev.msg.text_len = (uint8_t)sqe->text_len;
+	ev.msg.visible_ns = sqe->visible_ns;
+	ev.msg.verdict_ns = sqe->stamp_ns;
 	if (sqe->op == MRC_SQE_RELEASE) {
 		bool was_waited_for = msg->is_engine_done && !msg->is_eager;
 
@@ -469,7 +490,7 @@ static bool flags_are_good(const struct mrc_sqe *sqe)
 	       !(sqe->flags & ~(MRC_SQE_FLAG_BATCH | MRC_SQE_FLAG_BATCH_END));
 }
 
-void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)
+void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe, const char *text)
 {
 	struct mrcd_channel *channel;
 	bool was_one;
@@ -477,6 +498,11 @@ void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)
 	if (!flags_are_good(sqe)) {
 		mrcd_client_break(client, "it set flags 0x%x in a submission of kind %u",
 				  sqe->flags, sqe->op);
+		return;
+	}
+	if (sqe->text_len > (sqe->op == MRC_SQE_REJECT ? MRC_REASON_BYTES_MAX : 0)) {
+		mrcd_client_break(client, "a submission of kind %u has a text of %u bytes", sqe->op,
+				  sqe->text_len);
 		return;
 	}
 	if (sqe->op > MRC_SQE_UNLISTEN) {
@@ -508,7 +534,7 @@ void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe)
 	case MRC_SQE_COMMIT:
 	case MRC_SQE_REJECT:
 	case MRC_SQE_RELEASE:
-		submit_verdict(client, channel, sqe);
+		submit_verdict(client, channel, sqe, text);
 		return;
 	case MRC_SQE_ACCEPT:
 		submit_accept(client, channel);

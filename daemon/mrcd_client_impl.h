@@ -93,13 +93,15 @@ struct mrcd_send {
 	uint64_t user_data;
 	uint64_t offset;
 	uint64_t len_bytes;
-	uint64_t deadline_ns; /* 0: none, or it has passed and the engine was told */
-	uint64_t number;      /* IN_ENGINE, UNDECIDED: on its channel */
+	uint64_t deadline_ns;              /* 0: none, or it has passed and the engine was told */
+	uint64_t number;                   /* IN_ENGINE, UNDECIDED: on its channel */
+	uint64_t submitted_ns, fetched_ns; /* is_traced */
 	uint32_t channel_id;
 	uint32_t serial; /* of this use of the slot; half of the engine's cookie */
 	uint8_t level;
 	uint8_t state; /* enum mrcd_send_state */
 	bool is_held;  /* IN_ENGINE: undecided, and too many are for it to be told */
+	bool is_traced;
 };
 TAILQ_HEAD(mrcd_send_list, mrcd_send);
 
@@ -128,6 +130,8 @@ struct mrcd_msg {
 	bool is_poisoned;    /* RELEASED: in its channel's poisoned; the engine does not know yet */
 	bool is_in_batch;    /* HELD: named, and not committed before all of the batch are */
 	struct mrcd_msg *batch_next;
+	uint64_t visible_ns,
+		verdict_ns; /* of a traced one whose verdict waits, as its client says */
 	uint64_t poisoned_ns;
 };
 TAILQ_HEAD(mrcd_want_list, mrcd_msg);
@@ -166,6 +170,8 @@ struct mrcd_channel {
 	uint32_t queue_count;
 	uint32_t msg_count;             /* records in its buckets */
 	uint64_t number_end;            /* above every number delivered */
+	uint32_t trace_every;           /* of its sends one in so many is traced; 0: none */
+	uint32_t trace_turn;            /* sends since the last one */
 	struct mrcd_send_list queue;    /* not yet in the engine, in order */
 	struct mrcd_want_list poisoned; /* released eager messages, oldest first (mrcd_poison.h) */
 	uint32_t poisoned_count;
@@ -221,9 +227,10 @@ struct mrcd_client {
 	uint32_t flow; /* the engines' name for it; never another client's */
 	/* The arenas as devices see them. NULL: not begun, or ended with its mapping. */
 	struct mrcd_region *send_region, *landing_region;
-	struct mrc_ring_shm *shm; /* in rings */
-	struct mrc_sqe *sq;       /* in rings */
-	struct mrc_cqe *cq;       /* in rings */
+	struct mrc_ring_shm *shm;     /* in rings */
+	struct mrc_sqe *sq;           /* in rings */
+	struct mrc_cqe *cq;           /* in rings */
+	uint8_t *sq_texts, *cq_texts; /* in rings */
 	uint32_t sq_entry_count, cq_entry_count;
 	uint32_t sq_head; /* ours; the shared ones are copies for the client */
 	uint32_t cq_tail, cq_head;
@@ -355,6 +362,9 @@ void mrcd_client_free(struct mrcd_client *client);
 /* Put an entry into the completion ring; dropped when the client is dead. */
 void mrcd_client_publish(struct mrcd_client *client, const struct mrc_cqe *cqe,
 			 enum mrcd_told told);
+/* The same with a text of cqe->text_len bytes, MRC_REASON_BYTES_MAX at most. */
+void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *cqe,
+			      enum mrcd_told told, const char *text);
 /* Look how far the client took its completions. Answers how many are new, `budget` at most. */
 uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget);
 /* Take up to `budget` submissions. Answers how many. */
@@ -368,8 +378,8 @@ void mrcd_client_ring_bell(struct mrcd_client *client);
 
 /* ---- mrcd_client_channel.c ---- */
 
-/* Do what one submission asks. */
-void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe);
+/* Do what one submission asks; `text` is its own, of sqe->text_len bytes. */
+void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe, const char *text);
 /* Do what one request on the socket asks. */
 void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_request *request);
 /* A fresh channel in a free slot; its state is for the caller to set. NULL: all are in use. */
@@ -384,6 +394,8 @@ void mrcd_channel_end(struct mrcd_client *client, struct mrcd_channel *channel, 
 /* Turn an incoming channel away; for the engine it is over. */
 void mrcd_channel_refuse(struct mrcd_client *client, struct mrcd_channel *channel, int outcome,
 			 uint32_t code);
+/* Of its sends one in `every` is traced; 0: none. */
+void mrcd_channel_trace(struct mrcd_client *client, struct mrcd_channel *channel, uint32_t every);
 /* Free its ring and slot when neither the client nor the engine can name it any more. */
 void mrcd_channel_retire(struct mrcd_client *client, struct mrcd_channel *channel);
 /* Fill an event about this channel. */
@@ -400,7 +412,10 @@ void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *ch
 			     const struct mrc_sqe *sqe);
 /* Answer a send and free its slot. */
 void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
-		      int status, uint32_t level, uint32_t code);
+		      int status, uint32_t level);
+/* The same as the engine says it: outcome, level, code, text. */
+void mrcd_send_answer_done(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
+			   const struct mrc_act_msg *act);
 /* Its deadline has passed, and the engine goes on with it: mrcd_send_answer() ends it later. */
 void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level);
 /* Hand queued sends to the engine while it takes them; then the CLOSE that waits behind them. */

@@ -4,6 +4,7 @@
 
 #include "mrcd_client_impl.h"
 #include "mrcd_sigbus.h"
+#include "mrcd_trace.h"
 
 /* ---- a client's end ---- */
 
@@ -163,7 +164,7 @@ static void on_done(struct mrcd_client *client, struct mrcd_channel *channel,
 	}
 	MRC_ASSERT(channel->sends_in_engine > 0);
 	channel->sends_in_engine--;
-	mrcd_send_answer(client, send, act->number, act->outcome, (uint32_t)act->level, act->code);
+	mrcd_send_answer_done(client, send, act->number, act);
 }
 
 static void on_deliver(struct mrcd_client *client, struct mrcd_channel *channel,
@@ -171,7 +172,8 @@ static void on_deliver(struct mrcd_client *client, struct mrcd_channel *channel,
 {
 	struct mrc_cqe cqe = {
 		.type = MRC_CQE_ARRIVED,
-		.flags = act->is_visible_wanted ? MRC_CQE_FLAG_TELL_VISIBLE : 0,
+		.flags = (uint16_t)((act->is_visible_wanted ? MRC_CQE_FLAG_TELL_VISIBLE : 0) |
+				    (act->is_traced ? MRC_CQE_FLAG_TRACED : 0)),
 		.channel = channel->id,
 		.number = act->number,
 		.len_bytes = act->len,
@@ -328,6 +330,9 @@ void mrcd_client_side_perform(struct mrcd_client_side *side, struct mrcd_peer *p
 	case MRC_ACT_DONE:
 	case MRC_ACT_LATE:
 		perform_message(side, act);
+		break;
+	case MRC_ACT_TRACED:
+		mrcd_trace_add(side->worker->traces, peer, &act->trace);
 		break;
 	default:
 		break;

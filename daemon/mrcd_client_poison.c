@@ -92,6 +92,8 @@ static void release_first(struct mrcd_client *client, struct mrcd_channel *chann
 
 	ev.msg.channel = channel->engine_id;
 	ev.msg.number = msg->number;
+	ev.msg.visible_ns = msg->visible_ns;
+	ev.msg.verdict_ns = msg->verdict_ns;
 	mrcd_msg_give(client, channel, msg);
 	if (!channel->is_engine_done)
 		mrcd_client_side_tell(client->side, channel->peer, &ev);

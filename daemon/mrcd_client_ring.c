@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mrcd_client_ring - the daemon's end of a client's two rings (ring_abi.h) */
 #include <errno.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -37,12 +38,24 @@ static void entry_copy(void *to, const void *from)
 				 __ATOMIC_RELAXED);
 }
 
+static void text_copy(void *to, const void *from)
+{
+	_Static_assert(MRC_REASON_BYTES_MAX == ENTRY_WORDS * sizeof(uint64_t), "one copy routine");
+	entry_copy(to, from);
+}
+
 static bool cq_is_full(const struct mrcd_client *client)
 {
 	return client->cq_tail - client->cq_head == client->cq_entry_count;
 }
 
 void mrcd_client_publish(struct mrcd_client *client, const struct mrc_cqe *cqe, enum mrcd_told told)
+{
+	mrcd_client_publish_text(client, cqe, told, NULL);
+}
+
+void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *cqe,
+			      enum mrcd_told told, const char *text)
 {
 	uint32_t at = client->cq_tail & (client->cq_entry_count - 1);
 
@@ -62,6 +75,12 @@ void mrcd_client_publish(struct mrcd_client *client, const struct mrc_cqe *cqe, 
 	};
 	if (told == MRCD_TOLD_ANSWER)
 		client->answers_unread++;
+	if (cqe->text_len > 0) {
+		uint64_t place[ENTRY_WORDS] = {0};
+
+		memcpy(place, text, cqe->text_len);
+		text_copy(client->cq_texts + (size_t)at * MRC_REASON_BYTES_MAX, place);
+	}
 	entry_copy(&client->cq[at], cqe);
 	client->cq_tail++;
 	client->completions++;
@@ -131,12 +150,16 @@ uint32_t mrcd_client_take_submissions(struct mrcd_client *client, uint32_t budge
 	}
 	count = MRC_MIN(count, budget);
 	for (uint32_t i = 0; i < count && !client->is_dead; i++) {
+		uint32_t at = client->sq_head & (client->sq_entry_count - 1);
+		uint64_t text[ENTRY_WORDS];
 		struct mrc_sqe sqe;
 
-		entry_copy(&sqe, &client->sq[client->sq_head & (client->sq_entry_count - 1)]);
+		entry_copy(&sqe, &client->sq[at]);
+		if (sqe.text_len > 0)
+			text_copy(text, client->sq_texts + (size_t)at * MRC_REASON_BYTES_MAX);
 		client->sq_head++;
 		client->submissions++;
-		mrcd_client_submit(client, &sqe);
+		mrcd_client_submit(client, &sqe, (const char *)text);
 	}
 	/* Pairs with the acquire load of sq_head in libmrc: entries behind it may be written again. */
 	__atomic_store_n(&client->shm->sq_head, client->sq_head, __ATOMIC_RELEASE);

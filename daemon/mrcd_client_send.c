@@ -19,21 +19,31 @@ static void send_free(struct mrcd_client *client, struct mrcd_send *send)
 }
 
 void mrcd_send_answer(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
-		      int status, uint32_t level, uint32_t code)
+		      int status, uint32_t level)
+{
+	const struct mrc_act_msg act = {.outcome = status, .level = (enum mrc_lvl)level};
+
+	mrcd_send_answer_done(client, send, number, &act);
+}
+
+void mrcd_send_answer_done(struct mrcd_client *client, struct mrcd_send *send, uint64_t number,
+			   const struct mrc_act_msg *act)
 {
 	bool is_late = send->state == MRCD_SEND_UNDECIDED;
 	struct mrc_cqe cqe = {
 		.type = is_late ? MRC_CQE_LATE : MRC_CQE_SENT,
-		.level = (uint8_t)level,
+		.level = (uint8_t)act->level,
 		.channel = send->channel_id,
 		.user_data = send->user_data,
 		.number = number,
-		.status = status,
-		.code = code,
+		.status = act->outcome,
+		.code = act->code,
+		.text_len = act->text_len,
 	};
 
 	send_free(client, send);
-	mrcd_client_publish(client, &cqe, is_late ? MRCD_TOLD_LATE : MRCD_TOLD_PLAIN);
+	mrcd_client_publish_text(client, &cqe, is_late ? MRCD_TOLD_LATE : MRCD_TOLD_PLAIN,
+				 act->text);
 }
 
 void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level)
@@ -96,6 +106,9 @@ void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 			.len = send->len_bytes,
 			.deadline_ns = send->deadline_ns,
 			.number_out = &send->number,
+			.is_traced = send->is_traced,
+			.submitted_ns = send->submitted_ns,
+			.fetched_ns = send->fetched_ns,
 		};
 		r = mrcd_client_side_tell(client->side, channel->peer, &ev);
 		if (r == -ENOSPC) {
@@ -105,7 +118,7 @@ void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 		send_dequeue(channel, send);
 		if (r < 0) {
 			mrcd_send_answer(client, send, MRCD_NUMBER_NONE, send_status(r),
-					 MRC_LEVEL_NONE, 0);
+					 MRC_LEVEL_NONE);
 			continue;
 		}
 		send->state = MRCD_SEND_IN_ENGINE;
@@ -127,7 +140,7 @@ void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *
 
 	while ((send = TAILQ_FIRST(&channel->queue)) != NULL) {
 		send_dequeue(channel, send);
-		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, status, MRC_LEVEL_NONE, 0);
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, status, MRC_LEVEL_NONE);
 	}
 }
 
@@ -179,7 +192,7 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 			if (send->deadline_ns != 0 && send->deadline_ns <= now_ns) {
 				send_dequeue(channel, send);
 				mrcd_send_answer(client, send, MRCD_NUMBER_NONE,
-						 MRC_STATUS_TIMED_OUT, MRC_LEVEL_NONE, 0);
+						 MRC_STATUS_TIMED_OUT, MRC_LEVEL_NONE);
 			} else if (send->deadline_ns != 0) {
 				client->deadline_ns =
 					MRC_MIN(client->deadline_ns, send->deadline_ns);
@@ -190,6 +203,17 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 	}
 	expire_in_engine(client, now_ns);
 	*next_out = client->deadline_ns;
+}
+
+/* One in so many, and the first. */
+static void send_trace(struct mrcd_channel *channel, struct mrcd_send *send, uint64_t submitted_ns)
+{
+	send->is_traced = channel->trace_turn == 0;
+	channel->trace_turn = (channel->trace_turn + 1) % channel->trace_every;
+	if (!send->is_traced)
+		return;
+	send->submitted_ns = submitted_ns;
+	send->fetched_ns = mrcd_worker_clock_ns();
 }
 
 void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *channel,
@@ -228,15 +252,17 @@ void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *ch
 	send->channel_id = sqe->channel;
 	send->serial++;
 	if (channel == NULL || channel->state == MRCD_CHANNEL_DOWN || channel->is_closing) {
-		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_CLOSED, MRC_LEVEL_NONE,
-				 0);
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_CLOSED, MRC_LEVEL_NONE);
 		return;
 	}
 	if (channel->state == MRCD_CHANNEL_INCOMING) {
-		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_INVALID, MRC_LEVEL_NONE,
-				 0);
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, MRC_STATUS_INVALID,
+				 MRC_LEVEL_NONE);
 		return;
 	}
+	send->is_traced = false;
+	if (__builtin_expect(channel->trace_every != 0, 0))
+		send_trace(channel, send, sqe->stamp_ns);
 	send->state = MRCD_SEND_QUEUED;
 	TAILQ_INSERT_TAIL(&channel->queue, send, entry);
 	channel->queue_count++;

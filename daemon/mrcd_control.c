@@ -22,6 +22,7 @@
 #include "mrcd_client.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_trace.h"
 
 /* Somebody who is connected. Owned by struct mrcd_control, in connections. */
 struct mrcd_control_connection {
@@ -264,6 +265,16 @@ static json_t *mrcd_control_drill(struct mrcd_worker *worker, const json_t *comm
 		json_pack("{s:s s:s s:i}", "rail", name, "drill", what, "broken", count));
 }
 
+static json_t *mrcd_control_trace(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *error = NULL;
+	json_t *result = mrcd_trace_ask(worker->traces, command, &error);
+
+	if (result == NULL)
+		return json_pack("{s:b s:o}", "ok", 0, "error", error);
+	return mrcd_control_ok(result);
+}
+
 static const struct mrcd_control_command {
 	const char *name;
 	bool is_changing;
@@ -273,7 +284,7 @@ static const struct mrcd_control_command {
 	{"peers", false, mrcd_control_peers},       {"paths", false, mrcd_control_paths},
 	{"channels", false, mrcd_control_channels}, {"clients", false, mrcd_control_clients},
 	{"drain", true, mrcd_control_drain},        {"undrain", true, mrcd_control_undrain},
-	{"drill", true, mrcd_control_drill},
+	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
 };
 
 static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,

@@ -145,6 +145,11 @@ static void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mr
 	path->connect_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 1);
 }
 
+static uint64_t mrcd_peer_stamp(void *context)
+{
+	return mrcd_worker_clock_ns();
+}
+
 int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
 		  const char *own_name, struct mrcd_peer **peer_out)
 {
@@ -154,6 +159,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		.boot_id = worker->boot_id,
 		.limits = worker->conf->limits,
 		.alloc = {.alloc = mrcd_peer_alloc, .free = mrcd_peer_release},
+		.stamp = mrcd_peer_stamp,
 	};
 	struct mrcd_peer *peer = calloc(1, sizeof(*peer));
 	int r;

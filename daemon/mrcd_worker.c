@@ -15,6 +15,7 @@
 #include "mrcd_log.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
+#include "mrcd_trace.h"
 
 /* libevent gives an event the middle one of the priorities unless told otherwise. */
 #define MRCD_WORKER_PRIORITIES 3
@@ -23,12 +24,17 @@
 
 static const struct mrcd_conf_rail mrcd_worker_loop_conf = {.name = "loop"};
 
-uint64_t mrcd_worker_now(struct mrcd_worker *worker)
+uint64_t mrcd_worker_clock_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	worker->now_ns = (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t mrcd_worker_now(struct mrcd_worker *worker)
+{
+	worker->now_ns = mrcd_worker_clock_ns();
 	return worker->now_ns;
 }
 
@@ -146,6 +152,9 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 		mrcd_err("cannot make an event loop");
 		goto err_free_worker;
 	}
+	r = mrcd_traces_new(worker, &worker->traces);
+	if (r < 0)
+		goto err_free_worker;
 	for (uint32_t i = 0; i < conf->rail_count; i++) {
 		r = mrcd_worker_add_rail(worker, &conf->rails[i]);
 		if (r < 0)
@@ -249,6 +258,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	}
 	mrcd_control_free(worker->control);
 	worker->control = NULL;
+	mrcd_traces_free(worker->traces);
+	worker->traces = NULL;
 	mrcd_client_side_free(worker->clients);
 	worker->clients = NULL;
 	mrcd_carrier_free(worker->carrier);

@@ -25,6 +25,7 @@ struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_offload;     /* mrcd_offload.h */
+struct mrcd_traces;      /* mrcd_trace.h */
 
 struct mrcd_worker {
 	struct event_base *base;      /* ours */
@@ -45,10 +46,14 @@ struct mrcd_worker {
 	struct mrcd_offload *offload;     /* ours; NULL while no rail has calls that block */
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_control *control;     /* ours */
+	struct mrcd_traces *traces;       /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
 };
 
-/* CLOCK_MONOTONIC, read afresh and remembered in worker->now_ns. */
+/* CLOCK_MONOTONIC, read afresh. */
+uint64_t mrcd_worker_clock_ns(void);
+
+/* The same, remembered in worker->now_ns. */
 uint64_t mrcd_worker_now(struct mrcd_worker *worker);
 
 /*

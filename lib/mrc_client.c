@@ -19,7 +19,8 @@ uint64_t mrc_client_deadline_ns(int64_t timeout_ns)
 
 /* ---- out ---- */
 
-static void pending_fill(struct mrc_pending *pending, struct mrc_sqe *sqe)
+/* Into an entry and, if it has text_len, its text. */
+static void pending_fill(struct mrc_pending *pending, struct mrc_sqe *sqe, const char **text_out)
 {
 	const struct mrc_channel *channel = NULL;
 	const struct mrc_msg *msg = NULL;
@@ -32,6 +33,8 @@ static void pending_fill(struct mrc_pending *pending, struct mrc_sqe *sqe)
 		msg = MRC_CONTAINER_OF(pending, struct mrc_msg, pending_verdict);
 		sqe->code = msg->code;
 		sqe->flags = msg->verdict_flags;
+		sqe->text_len = msg->text_len;
+		*text_out = msg->text;
 		if (msg->verdict_flags & MRC_SQE_FLAG_BATCH_END)
 			sqe->user_data = msg->client->batch_request;
 		break;
@@ -54,6 +57,8 @@ static void pending_fill(struct mrc_pending *pending, struct mrc_sqe *sqe)
 	if (msg) {
 		sqe->channel = msg->channel_id;
 		sqe->number = msg->number;
+		sqe->visible_ns = msg->visible_ns;
+		sqe->stamp_ns = msg->stamp_ns;
 	} else if (channel) {
 		sqe->channel = channel->id;
 	}
@@ -89,13 +94,14 @@ void mrc_client_flush(struct mrc_client *client)
 	while (!mrc_list_is_empty(&client->pending)) {
 		struct mrc_pending *pending =
 			MRC_CONTAINER_OF(client->pending.next, struct mrc_pending, node);
+		const char *text = NULL;
 		struct mrc_sqe sqe;
 
 		if (!client->is_gone) {
 			int r;
 
-			pending_fill(pending, &sqe);
-			r = mrc_ring_submit(&client->ring, &sqe);
+			pending_fill(pending, &sqe, &text);
+			r = mrc_ring_submit(&client->ring, &sqe, text);
 			if (r == -EAGAIN)
 				break;
 			if (r < 0) {
@@ -126,7 +132,8 @@ int mrc_client_submit(struct mrc_client *client, const struct mrc_sqe *sqe)
 	mrc_client_flush(client);
 	if (client->is_gone)
 		return -ECONNRESET;
-	r = mrc_list_is_empty(&client->pending) ? mrc_ring_submit(&client->ring, sqe) : -EAGAIN;
+	r = mrc_list_is_empty(&client->pending) ? mrc_ring_submit(&client->ring, sqe, NULL)
+						: -EAGAIN;
 	if (r == -EAGAIN) {
 		client->is_room_wanted = true;
 		return r;

@@ -54,8 +54,13 @@ struct mrc_msg {
 	uint32_t channel_id;
 	uint32_t code;          /* of a rejection */
 	uint16_t verdict_flags; /* MRC_SQE_FLAG_* */
+	uint8_t text_len;       /* of a rejection */
 	bool has_verdict;
 	bool is_gap; /* counted in client->gaps_count */
+	/* Of a message whose sender wants to know; else 0. */
+	uint64_t visible_ns; /* when it was taken from the ring */
+	uint64_t stamp_ns;   /* when it was judged, or else released */
+	char text[MRC_REJECT_TEXT_MAX];
 };
 
 /* One send, from mrc_send() until its answer was taken. Owned by the client's table. */
@@ -74,6 +79,7 @@ struct mrc_send_op {
 	enum mrc_level level;
 	bool is_unanswered;
 	bool is_undecided; /* answered, and LATE is to come: the slot is the daemon's until then */
+	char text[MRC_REJECT_TEXT_MAX + 1]; /* REJECTED */
 };
 
 /* What became of a send whose deadline passed. */
@@ -83,6 +89,7 @@ struct mrc_outcome {
 	int status;
 	uint32_t code;
 	bool is_decided;
+	char text[MRC_REJECT_TEXT_MAX + 1]; /* REJECTED */
 };
 
 enum mrc_channel_state {
@@ -280,14 +287,16 @@ bool mrc_name_is_good(const char *name, size_t len);
 struct mrc_send_op *mrc_send_op_find(struct mrc_client *client, uint64_t user_data);
 void mrc_send_op_free(struct mrc_client *client, struct mrc_send_op *op);
 void mrc_send_op_event(struct mrc_send_op *op, struct mrc_event *event_out);
+/* Of a text that is 0-terminated, at most MRC_REJECT_TEXT_MAX bytes; the rest of the place is left alone. */
+void mrc_text_copy(char to[MRC_REJECT_TEXT_MAX + 1], const char *from);
 
 /* ---- mrc_outcome.c ---- */
 
 /* Remember a send whose deadline passed. The oldest one makes room. */
 void mrc_outcome_add(struct mrc_channel *channel, const struct mrc_send_op *op);
-/* It has come to its end. */
+/* It has come to its end. `text`: of REJECTED; "" or NULL: none. */
 void mrc_outcome_decide(struct mrc_channel *channel, uint64_t number, int status,
-			enum mrc_level level, uint32_t code);
+			enum mrc_level level, uint32_t code, const char *text);
 
 /* ---- mrc_msg.c ---- */
 

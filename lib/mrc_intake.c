@@ -167,7 +167,7 @@ static void take_connected(struct mrc_client *client, const struct mrc_cqe *cqe)
 		mrc_channel_ask_close(channel);
 }
 
-static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
+static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe, const char *text)
 {
 	struct mrc_send_op *op = mrc_send_op_find(client, cqe->user_data);
 
@@ -187,6 +187,8 @@ static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
 	op->level = (enum mrc_level)cqe->level;
 	op->code = cqe->code;
 	op->number = cqe->number;
+	if (op->status == MRC_STATUS_REJECTED)
+		mrc_text_copy(op->text, text);
 	op->is_unanswered = false;
 	op->is_undecided = cqe->flags & MRC_CQE_FLAG_UNDECIDED;
 	mrc_list_remove(&op->in_client);
@@ -209,17 +211,17 @@ static void take_sent(struct mrc_client *client, const struct mrc_cqe *cqe)
 
 /* The end of a send whose deadline had passed. */
 static void op_decide(struct mrc_client *client, struct mrc_send_op *op, int status,
-		      enum mrc_level level, uint32_t code)
+		      enum mrc_level level, uint32_t code, const char *text)
 {
 	op->is_undecided = false;
 	mrc_list_remove(&op->in_client);
 	if (op->channel)
-		mrc_outcome_decide(op->channel, op->number, status, level, code);
+		mrc_outcome_decide(op->channel, op->number, status, level, code, text);
 	if (!mrc_list_is_linked(&op->parked.node)) /* else its answer is still to be taken */
 		mrc_send_op_free(client, op);
 }
 
-static void take_late(struct mrc_client *client, const struct mrc_cqe *cqe)
+static void take_late(struct mrc_client *client, const struct mrc_cqe *cqe, const char *text)
 {
 	struct mrc_send_op *op = mrc_send_op_find(client, cqe->user_data);
 
@@ -234,7 +236,8 @@ static void take_late(struct mrc_client *client, const struct mrc_cqe *cqe)
 		       cqe->status, cqe->level);
 		return;
 	}
-	op_decide(client, op, cqe->status, (enum mrc_level)cqe->level, cqe->code);
+	op_decide(client, op, cqe->status, (enum mrc_level)cqe->level, cqe->code,
+		  cqe->status == MRC_STATUS_REJECTED ? text : NULL);
 }
 
 /* The channel an arrival or a gap is for; NULL after a breach. */
@@ -282,6 +285,8 @@ static void take_arrived(struct mrc_client *client, const struct mrc_cqe *cqe)
 	msg->number = cqe->number;
 	msg->offset = cqe->offset;
 	msg->len_bytes = cqe->len_bytes;
+	if (cqe->flags & MRC_CQE_FLAG_TRACED)
+		msg->visible_ns = mrc_now_ns();
 	if (channel->is_unread) {
 		mrc_msg_turn_away(msg);
 		return;
@@ -354,18 +359,20 @@ static void take_batch(struct mrc_client *client, const struct mrc_cqe *cqe)
 
 int mrc_client_take_in(struct mrc_client *client)
 {
+	char text[MRC_REASON_BYTES_MAX + 1];
 	struct mrc_cqe cqe;
 	int r;
 
 	if (client->is_gone)
 		return 0;
-	r = mrc_ring_take(&client->ring, &cqe);
+	r = mrc_ring_take(&client->ring, &cqe, text);
 	if (r < 0) {
-		breach(client, "impossible tail of the completion ring");
+		breach(client, "impossible tail or text of the completion ring");
 		return 1;
 	}
 	if (r == 0)
 		return 0;
+	text[cqe.text_len] = 0;
 	switch (cqe.type) {
 	case MRC_CQE_LISTENING:
 		take_listening(client, &cqe);
@@ -377,10 +384,10 @@ int mrc_client_take_in(struct mrc_client *client)
 		take_connected(client, &cqe);
 		break;
 	case MRC_CQE_SENT:
-		take_sent(client, &cqe);
+		take_sent(client, &cqe, text);
 		break;
 	case MRC_CQE_LATE:
-		take_late(client, &cqe);
+		take_late(client, &cqe, text);
 		break;
 	case MRC_CQE_ARRIVED:
 		take_arrived(client, &cqe);
@@ -462,7 +469,7 @@ void mrc_client_bury(struct mrc_client *client, const char *why)
 		struct mrc_send_op *op = MRC_CONTAINER_OF(client->sends_undecided.next,
 							  struct mrc_send_op, in_client);
 
-		op_decide(client, op, MRC_STATUS_DETACHED, op->level, 0);
+		op_decide(client, op, MRC_STATUS_DETACHED, op->level, 0, NULL);
 	}
 	for (at = client->listeners.next; at != &client->listeners; at = next) {
 		struct mrc_listener *listener =

@@ -3,6 +3,7 @@
 #include "mrc_client.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct mrc_msg *mrc_msg_new(struct mrc_client *client)
 {
@@ -22,6 +23,9 @@ struct mrc_msg *mrc_msg_new(struct mrc_client *client)
 	}
 	msg->code = 0;
 	msg->verdict_flags = 0;
+	msg->text_len = 0;
+	msg->visible_ns = 0;
+	msg->stamp_ns = 0;
 	msg->has_verdict = false;
 	msg->is_gap = false;
 	return msg;
@@ -44,8 +48,17 @@ void mrc_msg_free(struct mrc_msg *msg)
 	client->msg_free = msg;
 }
 
+/* Its verdict falls now. */
+static void stamp(struct mrc_msg *msg)
+{
+	if (__builtin_expect(msg->visible_ns != 0, 0))
+		msg->stamp_ns = mrc_now_ns();
+}
+
 static void give_back(struct mrc_msg *msg)
 {
+	if (!msg->has_verdict)
+		stamp(msg);
 	mrc_list_remove(&msg->parked.node);
 	mrc_list_remove(&msg->in_channel);
 	msg->channel = NULL;
@@ -60,6 +73,7 @@ void mrc_msg_turn_away(struct mrc_msg *msg)
 	if (!msg->is_gap && !msg->has_verdict && !msg->client->is_gone) {
 		msg->has_verdict = true;
 		msg->code = MRC_CODE_NOT_READ;
+		stamp(msg);
 		mrc_client_submit_later(msg->client, &msg->pending_verdict, MRC_SQE_REJECT);
 	}
 	give_back(msg);
@@ -121,7 +135,7 @@ MRC_API struct mrc_channel *mrc_msg_channel(const struct mrc_msg *msg)
 	return msg->channel;
 }
 
-static int verdict(struct mrc_msg *msg, uint8_t op, uint32_t code)
+static int verdict(struct mrc_msg *msg, uint8_t op, uint32_t code, const char *text)
 {
 	struct mrc_client *client = msg->client;
 
@@ -131,6 +145,11 @@ static int verdict(struct mrc_msg *msg, uint8_t op, uint32_t code)
 		return -ECONNRESET;
 	msg->has_verdict = true;
 	msg->code = code;
+	if (text) {
+		msg->text_len = (uint8_t)strlen(text);
+		memcpy(msg->text, text, msg->text_len);
+	}
+	stamp(msg);
 	mrc_client_submit_later(client, &msg->pending_verdict, op);
 	mrc_client_settle(client);
 	return 0;
@@ -138,7 +157,7 @@ static int verdict(struct mrc_msg *msg, uint8_t op, uint32_t code)
 
 MRC_API int mrc_msg_commit(struct mrc_msg *msg)
 {
-	return verdict(msg, MRC_SQE_COMMIT, 0);
+	return verdict(msg, MRC_SQE_COMMIT, 0, NULL);
 }
 
 /* Whether all may be accepted together; they are marked so, or none is. */
@@ -176,6 +195,7 @@ MRC_API int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count)
 		return r;
 	client->batch_request = client->request_next++;
 	for (size_t i = 0; i < count; i++) {
+		stamp(msgs[i]);
 		msgs[i]->verdict_flags = MRC_SQE_FLAG_BATCH;
 		if (i + 1 == count)
 			msgs[i]->verdict_flags |= MRC_SQE_FLAG_BATCH_END;
@@ -190,9 +210,11 @@ MRC_API int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count)
 	return r;
 }
 
-MRC_API int mrc_msg_reject(struct mrc_msg *msg, uint32_t code)
+MRC_API int mrc_msg_reject(struct mrc_msg *msg, uint32_t code, const char *text)
 {
-	return verdict(msg, MRC_SQE_REJECT, code);
+	if (text && strnlen(text, MRC_REJECT_TEXT_MAX + 1) > MRC_REJECT_TEXT_MAX)
+		return -EMSGSIZE;
+	return verdict(msg, MRC_SQE_REJECT, code, text);
 }
 
 MRC_API void mrc_msg_release(struct mrc_msg *msg)

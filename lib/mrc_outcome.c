@@ -33,7 +33,7 @@ void mrc_outcome_add(struct mrc_channel *channel, const struct mrc_send_op *op)
 }
 
 void mrc_outcome_decide(struct mrc_channel *channel, uint64_t number, int status,
-			enum mrc_level level, uint32_t code)
+			enum mrc_level level, uint32_t code, const char *text)
 {
 	struct mrc_outcome *outcome = outcome_find(channel, number);
 
@@ -43,6 +43,8 @@ void mrc_outcome_decide(struct mrc_channel *channel, uint64_t number, int status
 	outcome->level = level;
 	outcome->code = code;
 	outcome->is_decided = true;
+	if (text)
+		mrc_text_copy(outcome->text, text);
 }
 
 MRC_API int mrc_send_query(struct mrc_channel *channel, uint64_t number, int64_t timeout_ns,
@@ -68,6 +70,7 @@ MRC_API int mrc_send_query(struct mrc_channel *channel, uint64_t number, int64_t
 			.number = number,
 			.channel = channel,
 		};
+		mrc_text_copy(event_out->text, outcome->text);
 	}
 	mrc_client_settle(client);
 	return r;

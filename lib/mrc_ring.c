@@ -42,31 +42,38 @@ int mrc_ring_init(struct mrc_ring *ring, void *memory, uint64_t ring_bytes, uint
 		  uint32_t cq_entry_count)
 {
 	struct mrc_ring_shm *shm = memory;
-	uint32_t sq_offset;
-	uint32_t cq_offset;
-	uint64_t sq_end;
-	uint64_t cq_end;
+	const uint32_t counts[] = {sq_entry_count, cq_entry_count, sq_entry_count, cq_entry_count};
+	uint32_t offsets[4];
 
 	if (ring_bytes < MRC_RING_PAGE_BYTES || !count_is_good(sq_entry_count) ||
 	    !count_is_good(cq_entry_count))
 		return -EPROTO;
-	sq_offset = word_load(&shm->sq_offset);
-	cq_offset = word_load(&shm->cq_offset);
+	offsets[0] = word_load(&shm->sq_offset);
+	offsets[1] = word_load(&shm->cq_offset);
+	offsets[2] = word_load(&shm->sq_text_offset);
+	offsets[3] = word_load(&shm->cq_text_offset);
 	if (word_load(&shm->magic) != MRC_ABI_MAGIC ||
 	    word_load(&shm->sq_entry_count) != sq_entry_count ||
-	    word_load(&shm->cq_entry_count) != cq_entry_count ||
-	    !span_is_good(ring_bytes, sq_offset, sq_entry_count) ||
-	    !span_is_good(ring_bytes, cq_offset, cq_entry_count))
+	    word_load(&shm->cq_entry_count) != cq_entry_count)
 		return -EPROTO;
-	sq_end = sq_offset + (uint64_t)sq_entry_count * 64;
-	cq_end = cq_offset + (uint64_t)cq_entry_count * 64;
-	if (sq_offset < cq_end && cq_offset < sq_end)
-		return -EPROTO;
+	for (int i = 0; i < 4; i++) {
+		uint64_t end = offsets[i] + (uint64_t)counts[i] * 64;
+
+		if (!span_is_good(ring_bytes, offsets[i], counts[i]))
+			return -EPROTO;
+		for (int other = 0; other < i; other++) {
+			if (offsets[i] < offsets[other] + (uint64_t)counts[other] * 64 &&
+			    offsets[other] < end)
+				return -EPROTO;
+		}
+	}
 
 	*ring = (struct mrc_ring){
 		.shm = shm,
-		.sqes = (struct mrc_sqe *)(void *)((char *)memory + sq_offset),
-		.cqes = (const struct mrc_cqe *)(void *)((char *)memory + cq_offset),
+		.sqes = (struct mrc_sqe *)(void *)((char *)memory + offsets[0]),
+		.cqes = (const struct mrc_cqe *)(void *)((char *)memory + offsets[1]),
+		.sq_texts = (char *)memory + offsets[2],
+		.cq_texts = (char *)memory + offsets[3],
 		.sq_entry_count = sq_entry_count,
 		.cq_entry_count = cq_entry_count,
 		.sq_tail = word_load(&shm->sq_tail),
@@ -76,8 +83,9 @@ int mrc_ring_init(struct mrc_ring *ring, void *memory, uint64_t ring_bytes, uint
 	return 0;
 }
 
-int mrc_ring_submit(struct mrc_ring *ring, const struct mrc_sqe *sqe)
+int mrc_ring_submit(struct mrc_ring *ring, const struct mrc_sqe *sqe, const char *text)
 {
+	uint32_t at = ring->sq_tail & (ring->sq_entry_count - 1);
 	/* Pairs with the daemon's release store of sq_head: once we see the head it has copied
 	 * the entries before it, and we may write over them. */
 	uint32_t head = word_load_acquire(&ring->shm->sq_head);
@@ -87,7 +95,9 @@ int mrc_ring_submit(struct mrc_ring *ring, const struct mrc_sqe *sqe)
 		return -EBADMSG;
 	if (used == ring->sq_entry_count)
 		return -EAGAIN;
-	memcpy(&ring->sqes[ring->sq_tail & (ring->sq_entry_count - 1)], sqe, sizeof(*sqe));
+	if (sqe->text_len)
+		memcpy(ring->sq_texts + (size_t)at * MRC_REASON_BYTES_MAX, text, sqe->text_len);
+	memcpy(&ring->sqes[at], sqe, sizeof(*sqe));
 	ring->sq_tail++;
 	/* Pairs with the daemon's acquire load of sq_tail: once it sees the tail it sees the entry. */
 	word_store_release(&ring->shm->sq_tail, ring->sq_tail);
@@ -99,8 +109,10 @@ bool mrc_ring_has_room(const struct mrc_ring *ring)
 	return ring->sq_tail - word_load(&ring->shm->sq_head) < ring->sq_entry_count;
 }
 
-int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out)
+int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out,
+		  char text_out[MRC_REASON_BYTES_MAX])
 {
+	uint32_t at = ring->cq_head & (ring->cq_entry_count - 1);
 	/* Pairs with the daemon's release store of cq_tail: once we see the tail we see the entry,
 	 * and the message's bytes in the landing arena. */
 	uint32_t tail = word_load_acquire(&ring->shm->cq_tail);
@@ -112,8 +124,13 @@ int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out)
 	    tail - ring->cq_head > ring->cq_entry_count)
 		return -EBADMSG;
 	/* A broken daemon may still write here: the copy is what gets checked and used. */
-	memcpy(cqe_out, &ring->cqes[ring->cq_head & (ring->cq_entry_count - 1)], sizeof(*cqe_out));
+	memcpy(cqe_out, &ring->cqes[at], sizeof(*cqe_out));
 	__asm__ volatile("" ::: "memory"); /* the copy is made now, and not again later */
+	if (cqe_out->text_len > MRC_REASON_BYTES_MAX)
+		return -EBADMSG;
+	if (cqe_out->text_len)
+		memcpy(text_out, ring->cq_texts + (size_t)at * MRC_REASON_BYTES_MAX,
+		       cqe_out->text_len);
 	ring->cq_head++;
 	if (cqe_out->flags & MRC_CQE_FLAG_TELL_VISIBLE)
 		ring->is_tell_wanted = true;

@@ -24,6 +24,8 @@ struct mrc_ring {
 	struct mrc_ring_shm *shm; /* lent */
 	struct mrc_sqe *sqes;     /* in the same memory */
 	const struct mrc_cqe *cqes;
+	char *sq_texts; /* in the same memory */
+	const char *cq_texts;
 	uint32_t sq_entry_count; /* powers of two */
 	uint32_t cq_entry_count;
 	uint32_t sq_tail;           /* ours; the shared word follows at once */
@@ -41,21 +43,28 @@ int mrc_ring_init(struct mrc_ring *ring, void *memory, uint64_t ring_bytes, uint
 		  uint32_t cq_entry_count);
 
 /*
- * Add a submission and publish it; the caller rings the bell if
- * mrc_ring_daemon_sleeps().
+ * Add a submission, with a text of sqe->text_len bytes, and publish it; the caller
+ * rings the bell if mrc_ring_daemon_sleeps().
  * -EAGAIN   the ring is full; nothing changed
  * -EBADMSG  the daemon's head is impossible
  */
-int mrc_ring_submit(struct mrc_ring *ring, const struct mrc_sqe *sqe);
+int mrc_ring_submit(struct mrc_ring *ring, const struct mrc_sqe *sqe, const char *text);
 
 /* Whether a submission would find room; false as well for an impossible head. */
 bool mrc_ring_has_room(const struct mrc_ring *ring);
 
 /*
- * Take the next completion into *cqe_out. 1: taken; 0: there is none.
- * -EBADMSG: the daemon's tail is impossible.
+ * Take the next completion into *cqe_out, and its text, if it has one. 1: taken;
+ * 0: there is none. -EBADMSG: the daemon's tail, or a text's length, is impossible.
  */
-int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out);
+int mrc_ring_take(struct mrc_ring *ring, struct mrc_cqe *cqe_out,
+		  char text_out[MRC_REASON_BYTES_MAX]);
+
+/* The daemon wants to know when sends are submitted. */
+static inline bool mrc_ring_is_tracing(const struct mrc_ring *ring)
+{
+	return __builtin_expect(__atomic_load_n(&ring->shm->is_tracing, __ATOMIC_RELAXED) != 0, 0);
+}
 
 /* Whether there is something to take, be it nonsense. */
 bool mrc_ring_is_filled(const struct mrc_ring *ring);

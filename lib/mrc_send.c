@@ -3,6 +3,17 @@
 #include "mrc_client.h"
 
 #include <errno.h>
+#include <string.h>
+
+_Static_assert(MRC_REJECT_TEXT_MAX == MRC_REASON_BYTES_MAX, "API and ring say the same");
+
+void mrc_text_copy(char to[MRC_REJECT_TEXT_MAX + 1], const char *from)
+{
+	size_t len = strnlen(from, MRC_REJECT_TEXT_MAX);
+
+	memcpy(to, from, len);
+	to[len] = 0;
+}
 
 static struct mrc_send_op *op_new(struct mrc_client *client)
 {
@@ -65,6 +76,8 @@ void mrc_send_op_event(struct mrc_send_op *op, struct mrc_event *event_out)
 		.user = op->user,
 		.channel = channel,
 	};
+	if (op->status == MRC_STATUS_REJECTED)
+		mrc_text_copy(event_out->text, op->text);
 	channel->sends_outstanding--;
 	if (!op->is_undecided)
 		mrc_send_op_free(channel->client, op);
@@ -123,6 +136,8 @@ static int send_start(struct mrc_channel *channel, const void *data, size_t len_
 	sqe.offset = offset;
 	sqe.len_bytes = len_bytes;
 	sqe.deadline_ns = deadline_ns;
+	if (mrc_ring_is_tracing(&client->ring))
+		sqe.stamp_ns = mrc_now_ns();
 	r = mrc_client_submit(client, &sqe);
 	if (r < 0) {
 		mrc_send_op_free(client, op);

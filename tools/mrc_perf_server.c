@@ -385,7 +385,7 @@ static void guest_data(struct server *server, struct guest *guest, struct mrc_ms
 		return;
 	}
 	if (guest->held_count == ECHO_HELD_MAX) {
-		mrc_msg_reject(msg, PERF_CODE_BUSY);
+		mrc_msg_reject(msg, PERF_CODE_BUSY, NULL);
 		mrc_msg_release(msg);
 		return;
 	}
@@ -395,7 +395,7 @@ static void guest_data(struct server *server, struct guest *guest, struct mrc_ms
 
 static void msg_refuse(struct mrc_msg *msg, uint32_t code)
 {
-	mrc_msg_reject(msg, code);
+	mrc_msg_reject(msg, code, NULL);
 	mrc_msg_release(msg);
 }
 

@@ -34,7 +34,7 @@ static int echo(struct mrc_client *client, struct mrc_msg *msg)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		mrc_msg_reject(msg, 1); /* our send arena will never hold it: say so */
+		mrc_msg_reject(msg, 1, "longer than I can send back");
 		mrc_msg_release(msg);
 		return 0;
 	}
@@ -45,7 +45,7 @@ static int echo(struct mrc_client *client, struct mrc_msg *msg)
 	if (r == -EAGAIN)
 		return r;
 	if (r < 0)
-		mrc_msg_reject(msg, 2);
+		mrc_msg_reject(msg, 2, "the channel takes nothing more back");
 	mrc_msg_release(msg); /* commits, unless rejected */
 	return 0;
 }
@@ -90,7 +90,7 @@ static int handle(struct mrc_client *client, const struct mrc_event *event)
 		if (waiting_count < WAITING_MAX) {
 			waiting[waiting_count++] = event->msg;
 		} else {
-			mrc_msg_reject(event->msg, 3);
+			mrc_msg_reject(event->msg, 3, "too many wait to be sent back");
 			mrc_msg_release(event->msg);
 		}
 		return 0;

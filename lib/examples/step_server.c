@@ -35,7 +35,7 @@ static void reject_all(struct mrc_msg *shards[], int count, uint32_t code)
 {
 	for (int i = 0; i < count; i++)
 		if (shards[i])
-			mrc_msg_reject(shards[i], code);
+			mrc_msg_reject(shards[i], code, "a shard of this step is no good");
 }
 
 /* The sum of all values; not finite when one is no number or a shard has another length. */

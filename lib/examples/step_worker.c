@@ -26,6 +26,15 @@ static size_t shard_read(char *line, double *values)
 	return count;
 }
 
+/* The text is another program's: what could steer a terminal is left out. */
+static void rejection_print(const struct mrc_event *sent)
+{
+	printf("rejected: code %u: ", sent->code);
+	for (const char *at = sent->text; *at; at++)
+		putchar(*at >= ' ' && *at < 0x7f ? *at : '?');
+	putchar('\n');
+}
+
 static void answer_print(const struct mrc_event *sent)
 {
 	if (sent->status == MRC_STATUS_OK)
@@ -35,7 +44,7 @@ static void answer_print(const struct mrc_event *sent)
 	else if (sent->code == MRC_CODE_BATCH)
 		printf("rejected: the step could not be taken whole\n");
 	else
-		printf("rejected: code %u\n", sent->code);
+		rejection_print(sent);
 	fflush(stdout);
 }
 

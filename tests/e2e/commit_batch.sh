@@ -39,7 +39,7 @@ answers_are 0 "committed" 1 2 3
 shard 1 "1 2 3"
 shard 2 "4 nan 6"
 shard 3 "7 8 9"
-answers_are 1 "rejected: code 1" 1 2 3
+answers_are 1 "rejected: code 1: a shard of this step is no good" 1 2 3
 # A member's sender has gone when the others are in.
 shard 1 "1 2 3"
 lab_wait_for "the shard of the one that goes" 10 has_arrived 7
@@ -64,6 +64,6 @@ for n in "${workers[@]}"; do
 done
 lab_kill worker4 KILL
 shard 5 "1 2 3"
-answers_are 0 "rejected: code 2" 5
+answers_are 0 "rejected: code 2: a shard of this step is no good" 5
 lab_status second 10
 e2e_end

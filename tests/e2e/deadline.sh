@@ -65,7 +65,7 @@ receiver "$late_ms"
 tell take
 answered "answered: TIMED_OUT, visible, code 0"
 tell "reject 7"
-ended "ended: REJECTED, visible, code 7"
+ended "ended: REJECTED, visible, code 7: too late"
 over
 
 e2e_end

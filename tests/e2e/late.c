@@ -35,8 +35,9 @@ static uint64_t in_ms(const char *text)
 
 static void say(const char *what, const struct mrc_event *event)
 {
-	printf("%s: %s, %s, code %u\n", what, mrc_status_name(event->status),
-	       mrc_level_name(event->level), event->code);
+	printf("%s: %s, %s, code %u%s%s\n", what, mrc_status_name(event->status),
+	       mrc_level_name(event->level), event->code, event->text[0] != 0 ? ": " : "",
+	       event->text);
 	fflush(stdout);
 }
 
@@ -93,7 +94,7 @@ static int receive(struct mrc_client *client, const char *service)
 		} else if (strcmp(word, "commit") == 0) {
 			mrc_msg_release(msg);
 		} else if (strcmp(word, "reject") == 0 && scanf("%u", &code) == 1) {
-			r = mrc_msg_reject(msg, code);
+			r = mrc_msg_reject(msg, code, "too late");
 			mrc_msg_release(msg);
 		} else {
 			fprintf(stderr, "late: '%s'\n", word);

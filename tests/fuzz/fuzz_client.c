@@ -144,10 +144,14 @@ static void submit_step(struct fuzz_input *in, struct prog *p)
 		sqe.deadline_ns = fuzz_uint(in, 8);
 		break;
 	case 8:
-		sqe.reserved0 = fuzz_u8(in);
+		sqe.op = fuzz_flip(in) ? MRC_SQE_REJECT : sqe.op;
+		sqe.text_len = (uint32_t)FUZZ_NEAR(in, MRC_REASON_BYTES_MAX, 0, UINT32_MAX);
 		break;
 	case 9:
-		sqe.reserved1 = fuzz_u8(in);
+		sqe.stamp_ns = fuzz_uint(in, 8);
+		break;
+	case 10:
+		world_trace(fuzz_below(in, 3));
 		break;
 	default:
 		break;

@@ -72,6 +72,8 @@ struct prog {
 
 void world_begin(struct world *w);
 void world_end(struct world *w);
+/* Trace one in `every` of the sends of all channels there are; 0: none. */
+void world_trace(uint32_t every);
 /* All that can be done now, without time passing but for what the turns themselves take. */
 void world_turn(struct world *w);
 void world_pass(struct world *w, uint64_t span_ns);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fuzz_client.h"
+#include "mrcd_trace.h"
 
 #define TURNS 4
 
@@ -93,9 +94,36 @@ struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name)
 	return strcmp(name, "a") == 0 ? &world->ends[0] : NULL;
 }
 
+uint64_t mrcd_worker_clock_ns(void)
+{
+	return world->now_ns;
+}
+
+void mrcd_trace_add(struct mrcd_traces *traces, const struct mrcd_peer *peer,
+		    const struct mrc_act_trace *act)
+{
+	(void)traces;
+	(void)peer;
+	FUZZ_CHECK(act->channel_cookie != 0);
+}
+
 uint64_t mrcd_worker_now(struct mrcd_worker *worker)
 {
 	return worker->now_ns = world->now_ns;
+}
+
+void world_trace(uint32_t every)
+{
+	struct mrcd_client_side *side = world->worker.clients;
+
+	for (uint32_t i = 0; i < side->clients_max; i++) {
+		struct mrcd_client *client = side->clients[i];
+
+		for (uint32_t c = 0; client != NULL && c < client->channels_max; c++) {
+			if (client->channels[c].state != MRCD_CHANNEL_FREE)
+				mrcd_channel_trace(client, &client->channels[c], every);
+		}
+	}
 }
 
 /* ---- frames ---- */

@@ -23,6 +23,7 @@
 #include "mrcctl_socket.h"
 #include "mrcd_control.h"
 #include "mrcd_log.h"
+#include "mrcd_peer.h"
 
 #define ASKERS_MAX 3
 #define TURNS_MAX  4096
@@ -60,6 +61,25 @@ static void stage_end(void)
 	rmdir(stage.dir);
 }
 
+/* For commands that name one; its number is the first there is, see the corpus. */
+static void channel_open(void)
+{
+	uint32_t id;
+	const struct mrc_event_in ev = {
+		.kind = MRC_EV_CH_OPEN,
+		.channel = {.flow = 1,
+			    .cookie = 1,
+			    .ring_bytes = 4096,
+			    .msg_bytes_max = 4096,
+			    .window = 16,
+			    .service = "s",
+			    .id_out = &id},
+	};
+
+	FUZZ_CHECK(mrc_conn_handle(mrcd_peer_conn(stage.worker->peers[0]), &ev, 1) == 0);
+	FUZZ_CHECK(id == 1U << 14);
+}
+
 static void stage_begin(void)
 {
 	struct mrcd_conf *conf = &stage.conf;
@@ -82,6 +102,7 @@ static void stage_begin(void)
 	stage.peer.path_count = 1;
 	FUZZ_CHECK(mrcd_worker_new(conf, &stage.worker) == 0);
 	FUZZ_CHECK(mrcd_control_new(stage.worker, &stage.worker->control) == 0);
+	channel_open();
 	stage.answer_fd = listen_at(stage.answer_path);
 	atexit(stage_end);
 }

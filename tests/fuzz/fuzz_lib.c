@@ -353,7 +353,7 @@ static void msg_step(struct program *p)
 		mrc_msg_commit(p->msgs[i]);
 		break;
 	case 1:
-		mrc_msg_reject(p->msgs[i], 3);
+		mrc_msg_reject(p->msgs[i], 3, fuzz_flip(&p->in) ? "no" : NULL);
 		break;
 	default:
 		mrc_msg_release(p->msgs[i]);
@@ -422,7 +422,7 @@ static void bend(struct mrc_abi_welcome *welcome, struct mrc_ring_shm *shm)
 	struct fuzz_input *in = &program->in;
 
 	for (uint32_t n = fuzz_below(in, 4); n; n--) {
-		switch (fuzz_below(in, 18)) {
+		switch (fuzz_below(in, 20)) {
 		case 0:
 			welcome->magic ^= fuzz_u8(in);
 			break;
@@ -480,6 +480,14 @@ static void bend(struct mrc_abi_welcome *welcome, struct mrc_ring_shm *shm)
 				(uint32_t)FUZZ_NEAR(in, shm->cq_offset, 0, 4096, UINT32_MAX);
 			break;
 		case 16:
+			shm->sq_text_offset = (uint32_t)FUZZ_NEAR(in, shm->sq_text_offset, 0,
+								  shm->cq_offset, UINT32_MAX);
+			break;
+		case 17:
+			shm->cq_text_offset =
+				(uint32_t)FUZZ_NEAR(in, shm->cq_text_offset, 0, 4096, UINT32_MAX);
+			break;
+		case 18:
 			shm->state = fuzz_u8(in);
 			break;
 		default:
@@ -538,12 +546,17 @@ static struct mrc_cqe cqe_draft(struct program *p)
 		cqe.user_data = sqe->user_data;
 		cqe.level = sqe->level;
 		cqe.status = is_good ? 0 : MRC_STATUS_CLOSED;
+		if (!is_good && fuzz_flip(&p->in)) {
+			cqe.status = MRC_STATUS_REJECTED;
+			cqe.text_len = (uint32_t)FUZZ_NEAR(&p->in, MRC_REASON_BYTES_MAX, 0, 7);
+		}
 		break;
 	case MRC_CQE_ARRIVED:
 		cqe.number = p->number[cqe.channel]++;
 		cqe.offset = fuzz_u8(&p->in) * 64U;
 		cqe.len_bytes = fuzz_u8(&p->in);
-		cqe.flags = (uint16_t)fuzz_below(&p->in, 2);
+		cqe.flags = (uint16_t)(fuzz_below(&p->in, 2) |
+				       (fuzz_below(&p->in, 4) ? 0 : MRC_CQE_FLAG_TRACED));
 		break;
 	case MRC_CQE_GAP:
 		cqe.number = p->number[cqe.channel]++;

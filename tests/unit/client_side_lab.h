@@ -32,6 +32,7 @@
 #include "mrcd_client.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_trace.h"
 
 #define EVENTS_MAX 4096
 
@@ -46,6 +47,7 @@ struct mrcd_peer {
 	uint64_t number_next;           /* of SENDs, all channels */
 	int answer_of[32];              /* by kind of event; 0: taken */
 	char service[MRC_NAME_MAX + 1]; /* of the last CH_OPEN */
+	char text[MRC_TEXT_BYTES_MAX];  /* of the last REJECT that had one */
 };
 
 static struct mrcd_peer peer_b, peer_c, loop_end;
@@ -65,6 +67,8 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 		*ev->channel.id_out = ++peer->id_next;
 		snprintf(peer->service, sizeof(peer->service), "%s", ev->channel.service);
 	}
+	if (ev->kind == MRC_EV_REJECT && ev->msg.text_len > 0)
+		memcpy(peer->text, ev->msg.text, ev->msg.text_len); /* lent for the call */
 	peer->events[peer->event_count++] = *ev;
 	return 0;
 }
@@ -101,9 +105,25 @@ static inline uint64_t lab_now_ns(void)
 	return (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
 }
 
+uint64_t mrcd_worker_clock_ns(void)
+{
+	return lab_now_ns();
+}
+
 uint64_t mrcd_worker_now(struct mrcd_worker *worker)
 {
 	return worker->now_ns = lab_now_ns();
+}
+
+/* What was told of the last message that has settled. */
+static struct mrc_act_trace lab_traced;
+
+void mrcd_trace_add(struct mrcd_traces *traces, const struct mrcd_peer *peer,
+		    const struct mrc_act_trace *act)
+{
+	(void)traces;
+	(void)peer;
+	lab_traced = *act;
 }
 
 /* How many events of this kind the peer has seen; the last one in *last_out (may be NULL). */

@@ -460,6 +460,7 @@ static void message_gets_one_verdict(void **state)
 {
 	struct fake *f = *state;
 	struct mrc_event event;
+	char text[MRC_REJECT_TEXT_MAX + 2];
 	struct mrc_sqe sqe;
 
 	fake_channel(f, f->client, 1);
@@ -467,7 +468,7 @@ static void message_gets_one_verdict(void **state)
 	event = fake_event(f->client, MRC_EVENT_RECEIVED);
 	assert_int_equal(mrc_msg_commit(event.msg), 0);
 	assert_int_equal(mrc_msg_commit(event.msg), -EALREADY);
-	assert_int_equal(mrc_msg_reject(event.msg, 1), -EALREADY);
+	assert_int_equal(mrc_msg_reject(event.msg, 1, NULL), -EALREADY);
 	assert_memory_equal(mrc_msg_data(event.msg), "a", 1);
 	mrc_msg_release(event.msg);
 	assert_int_equal(fake_expect(f, MRC_SQE_COMMIT).number, 0);
@@ -475,14 +476,100 @@ static void message_gets_one_verdict(void **state)
 
 	fake_post(f, fake_arrival(f, 1, 3, 0, "b")); /* numbers may jump */
 	event = fake_event(f->client, MRC_EVENT_RECEIVED);
-	assert_int_equal(mrc_msg_reject(event.msg, 17), 0);
+	memset(text, 'x', sizeof(text));
+	text[MRC_REJECT_TEXT_MAX + 1] = 0;
+	assert_int_equal(mrc_msg_reject(event.msg, 17, text), -EMSGSIZE);
+	text[MRC_REJECT_TEXT_MAX] = 0;
+	assert_int_equal(mrc_msg_reject(event.msg, 17, text), 0);
 	assert_int_equal(mrc_msg_commit(event.msg), -EALREADY);
 	mrc_msg_release(event.msg);
 	sqe = fake_expect(f, MRC_SQE_REJECT);
 	assert_int_equal(sqe.number, 3);
 	assert_int_equal(sqe.code, 17);
+	assert_int_equal(sqe.text_len, MRC_REJECT_TEXT_MAX);
+	assert_memory_equal(fake_text(f), text, MRC_REJECT_TEXT_MAX);
 	assert_int_equal(fake_expect(f, MRC_SQE_RELEASE).number, 3);
 	mrc_msg_release(NULL);
+}
+
+static void text_of_a_rejection_comes_with_the_answer(void **state)
+{
+	struct fake *f = *state;
+	struct mrc_cqe cqe = {.type = MRC_CQE_SENT,
+			      .channel = 1,
+			      .status = MRC_STATUS_REJECTED,
+			      .code = 5,
+			      .text_len = MRC_REJECT_TEXT_MAX};
+	char text[MRC_REJECT_TEXT_MAX];
+	struct mrc_channel *channel;
+	struct mrc_event event;
+	void *buf;
+
+	memset(text, 't', sizeof(text));
+	channel = fake_channel(f, f->client, 1);
+	assert_int_equal(mrc_buf_alloc(f->client, 8, &buf), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(mrc_send(channel, buf, 8, MRC_LEVEL_COMMITTED, 0, 0), 0);
+		cqe.user_data = fake_expect(f, MRC_SQE_SEND).user_data;
+		/* The second gives none, and what the first left in its place is not it. */
+		cqe.text_len = i == 1 ? 0 : i == 2 ? 3 : MRC_REJECT_TEXT_MAX;
+		fake_post_text(f, cqe, text);
+		event = fake_event(f->client, MRC_EVENT_SENT);
+		assert_int_equal(event.code, 5);
+		assert_int_equal(strlen(event.text), cqe.text_len);
+		assert_memory_equal(event.text, text, cqe.text_len);
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static void moments_are_told_to_who_asks(void **state)
+{
+	struct fake *f = *state;
+	struct mrc_cqe arrival;
+	struct mrc_channel *channel;
+	struct mrc_event event;
+	struct mrc_sqe sqe;
+	uint64_t before_ns;
+	void *buf;
+
+	channel = fake_channel(f, f->client, 1);
+	assert_int_equal(mrc_buf_alloc(f->client, 8, &buf), 0);
+	assert_int_equal(mrc_send(channel, buf, 8, MRC_LEVEL_PLACED, 0, 0), 0);
+	assert_int_equal(fake_expect(f, MRC_SQE_SEND).stamp_ns, 0);
+	f->shm->is_tracing = 1;
+	before_ns = now_ns();
+	assert_int_equal(mrc_send(channel, buf, 8, MRC_LEVEL_PLACED, 0, 0), 0);
+	assert_in_range(fake_expect(f, MRC_SQE_SEND).stamp_ns, before_ns, now_ns());
+
+	for (int i = 0; i < 4; i++) {
+		bool is_traced = i % 2;
+
+		before_ns = now_ns();
+		arrival = fake_arrival(f, 1, (uint64_t)i, 0, "a");
+		arrival.flags = is_traced ? MRC_CQE_FLAG_TRACED : 0;
+		fake_post(f, arrival);
+		event = fake_event(f->client, MRC_EVENT_RECEIVED);
+		if (i >= 2)
+			assert_int_equal(mrc_msg_commit(event.msg), 0);
+		mrc_msg_release(event.msg);
+		sqe = fake_expect(f, i >= 2 ? MRC_SQE_COMMIT : MRC_SQE_RELEASE);
+		if (i >= 2)
+			fake_expect(f, MRC_SQE_RELEASE);
+		if (!is_traced) {
+			assert_int_equal(sqe.visible_ns, 0);
+			assert_int_equal(sqe.stamp_ns, 0);
+			continue;
+		}
+		assert_in_range(sqe.visible_ns, before_ns, sqe.stamp_ns);
+		assert_in_range(sqe.stamp_ns, sqe.visible_ns, now_ns());
+	}
 }
 
 static void batch_that_cannot_be_says_nothing(void **state)
@@ -502,7 +589,7 @@ static void batch_that_cannot_be_says_nothing(void **state)
 	assert_int_equal(mrc_msg_commit_batch(msgs, 3), -EALREADY);
 	assert_false(fake_take(f, &sqe));
 	/* And has taken no verdict from them. */
-	assert_int_equal(mrc_msg_reject(msgs[1], 4), 0);
+	assert_int_equal(mrc_msg_reject(msgs[1], 4, NULL), 0);
 	fake_expect(f, MRC_SQE_REJECT);
 	assert_int_equal(mrc_msg_commit_batch(msgs, 2), -EALREADY);
 	assert_int_equal(mrc_msg_commit(msgs[0]), 0);
@@ -527,7 +614,7 @@ static void releases_wait_for_room_and_keep_their_order(void **state)
 	}
 	for (uint64_t i = 0; i < 10; i++) {
 		if (i == 6)
-			assert_int_equal(mrc_msg_reject(msgs[i], 1), 0);
+			assert_int_equal(mrc_msg_reject(msgs[i], 1, NULL), 0);
 		mrc_msg_release(msgs[i]);
 	}
 	/* A send must not pass them. */
@@ -701,6 +788,8 @@ int main(void)
 		ATTACHED(daemon_is_rung_when_it_sleeps_and_only_then),
 		ATTACHED(message_gets_one_verdict),
 		ATTACHED(batch_that_cannot_be_says_nothing),
+		ATTACHED(text_of_a_rejection_comes_with_the_answer),
+		ATTACHED(moments_are_told_to_who_asks),
 		ATTACHED(releases_wait_for_room_and_keep_their_order),
 		ATTACHED(gap_is_an_event_and_a_blocking_receive_passes_it),
 		ATTACHED(channel_freed_in_mid_life_is_finished_by_the_library),

@@ -59,6 +59,7 @@ struct fake {
 	struct mrc_ring_shm *shm;
 	struct mrc_sqe *sqes;
 	struct mrc_cqe *cqes;
+	char *sq_texts, *cq_texts;
 	uint8_t *send_arena;
 	uint8_t *landing_arena;
 	uint64_t ring_bytes;
@@ -110,8 +111,10 @@ static inline void fake_init(struct fake *f)
 static inline void fake_make(struct fake *f)
 {
 	uint32_t cq_offset = FAKE_SQ_OFFSET + f->sq_entry_count * 64;
+	uint32_t sq_texts = cq_offset + f->cq_entry_count * 64;
+	uint32_t cq_texts = sq_texts + f->sq_entry_count * 64;
 
-	f->ring_bytes = cq_offset + (uint64_t)f->cq_entry_count * 64;
+	f->ring_bytes = cq_texts + (uint64_t)f->cq_entry_count * 64;
 	f->fds[MRC_ABI_FD_RINGS] = fake_memfd("rings", f->ring_bytes, !f->is_unsealed);
 	f->fds[MRC_ABI_FD_SEND_ARENA] = fake_memfd("send", FAKE_SEND_BYTES, true);
 	f->fds[MRC_ABI_FD_LANDING_ARENA] = fake_memfd("landing", FAKE_LANDING_BYTES, true);
@@ -122,6 +125,8 @@ static inline void fake_make(struct fake *f)
 	f->landing_arena = fake_map(f->fds[MRC_ABI_FD_LANDING_ARENA], FAKE_LANDING_BYTES);
 	f->sqes = (struct mrc_sqe *)(void *)((char *)f->shm + FAKE_SQ_OFFSET);
 	f->cqes = (struct mrc_cqe *)(void *)((char *)f->shm + cq_offset);
+	f->sq_texts = (char *)f->shm + sq_texts;
+	f->cq_texts = (char *)f->shm + cq_texts;
 	f->sq_head = 0;
 	f->cq_tail = 0;
 	*f->shm = (struct mrc_ring_shm){
@@ -132,6 +137,8 @@ static inline void fake_make(struct fake *f)
 		.cq_entry_count = f->cq_entry_count,
 		.sq_offset = FAKE_SQ_OFFSET,
 		.cq_offset = cq_offset,
+		.sq_text_offset = sq_texts,
+		.cq_text_offset = cq_texts,
 		.state = MRC_RING_STATE_RUNNING,
 	};
 }
@@ -277,6 +284,20 @@ static inline void fake_post(struct fake *f, struct mrc_cqe cqe)
 	__atomic_exchange_n(&f->shm->cq_tail, f->cq_tail, __ATOMIC_SEQ_CST);
 	if (fake_load(&f->shm->client_sleeping))
 		assert_int_equal(eventfd_write(f->fds[MRC_ABI_FD_CLIENT_BELL], 1), 0);
+}
+
+/* The same with a text, whose length the entry names. */
+static inline void fake_post_text(struct fake *f, struct mrc_cqe cqe, const char *text)
+{
+	memcpy(f->cq_texts + (size_t)(f->cq_tail & (f->cq_entry_count - 1)) * 64, text,
+	       cqe.text_len);
+	fake_post(f, cqe);
+}
+
+/* The text of the submission that was taken last. */
+static inline const char *fake_text(const struct fake *f)
+{
+	return f->sq_texts + (size_t)((f->sq_head - 1) & (f->sq_entry_count - 1)) * 64;
 }
 
 /* Take one submission; false: there is none. */

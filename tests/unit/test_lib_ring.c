@@ -16,7 +16,9 @@
 
 #define COUNT     8U
 #define CQ_OFFSET (4096U + COUNT * 64U)
-#define BYTES     (CQ_OFFSET + COUNT * 64U)
+#define SQ_TEXTS  (CQ_OFFSET + COUNT * 64U)
+#define CQ_TEXTS  (SQ_TEXTS + COUNT * 64U)
+#define BYTES     (CQ_TEXTS + COUNT * 64U)
 
 static struct mrc_ring_shm *memory_new(void)
 {
@@ -30,6 +32,8 @@ static struct mrc_ring_shm *memory_new(void)
 	shm->cq_entry_count = COUNT;
 	shm->sq_offset = 4096;
 	shm->cq_offset = CQ_OFFSET;
+	shm->sq_text_offset = SQ_TEXTS;
+	shm->cq_text_offset = CQ_TEXTS;
 	return shm;
 }
 
@@ -46,23 +50,41 @@ static void ring_header_that_does_not_fit_is_refused(void **state)
 		uint64_t bytes;
 		uint32_t sq_told, cq_told;
 		int want;
+		uint32_t sq_texts, cq_texts; /* 0: as is right */
 	} cases[] = {
-		{"good", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, 0},
-		{"rings the other way round", MRC_ABI_MAGIC, 8, 8, CQ_OFFSET, 4096, BYTES, 8, 8, 0},
-		{"magic", 1, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, -EPROTO},
+		{"good", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, 0, 0, 0},
+		{"rings the other way round", MRC_ABI_MAGIC, 8, 8, CQ_OFFSET, 4096, BYTES, 8, 8, 0,
+		 0, 0},
+		{"magic", 1, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, -EPROTO, 0, 0},
 		{"other count than told", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 4, 8,
-		 -EPROTO},
-		{"no power of two", MRC_ABI_MAGIC, 6, 8, 4096, CQ_OFFSET, BYTES, 6, 8, -EPROTO},
-		{"no entries", MRC_ABI_MAGIC, 8, 0, 4096, CQ_OFFSET, BYTES, 8, 0, -EPROTO},
+		 -EPROTO, 0, 0},
+		{"no power of two", MRC_ABI_MAGIC, 6, 8, 4096, CQ_OFFSET, BYTES, 6, 8, -EPROTO, 0,
+		 0},
+		{"no entries", MRC_ABI_MAGIC, 8, 0, 4096, CQ_OFFSET, BYTES, 8, 0, -EPROTO, 0, 0},
 		{"too many entries", MRC_ABI_MAGIC, 1U << 31, 8, 4096, CQ_OFFSET, BYTES, 1U << 31,
-		 8, -EPROTO},
-		{"in the header page", MRC_ABI_MAGIC, 8, 8, 448, CQ_OFFSET, BYTES, 8, 8, -EPROTO},
+		 8, -EPROTO, 0, 0},
+		{"in the header page", MRC_ABI_MAGIC, 8, 8, 448, CQ_OFFSET, BYTES, 8, 8, -EPROTO, 0,
+		 0},
 		{"not aligned", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET + 32, BYTES + 32, 8, 8,
-		 -EPROTO},
-		{"overlapping", MRC_ABI_MAGIC, 8, 8, 4096, 4096 + 64, BYTES, 8, 8, -EPROTO},
-		{"one byte short", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES - 1, 8, 8, -EPROTO},
-		{"offset far out", MRC_ABI_MAGIC, 8, 8, 4096, 0xffffffc0U, BYTES, 8, 8, -EPROTO},
-		{"no page", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, 100, 8, 8, -EPROTO},
+		 -EPROTO, 0, 0},
+		{"overlapping", MRC_ABI_MAGIC, 8, 8, 4096, 4096 + 64, BYTES, 8, 8, -EPROTO, 0, 0},
+		{"one byte short", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES - 1, 8, 8, -EPROTO,
+		 0, 0},
+		{"offset far out", MRC_ABI_MAGIC, 8, 8, 4096, 0xffffffc0U, BYTES, 8, 8, -EPROTO, 0,
+		 0},
+		{"no page", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, 100, 8, 8, -EPROTO, 0, 0},
+		{"texts the other way round", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, 0,
+		 CQ_TEXTS, SQ_TEXTS},
+		{"texts in the header page", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8,
+		 -EPROTO, 448, CQ_TEXTS},
+		{"texts over entries", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, -EPROTO,
+		 SQ_TEXTS, CQ_OFFSET + 64},
+		{"texts over texts", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, -EPROTO,
+		 SQ_TEXTS, CQ_TEXTS - 64},
+		{"texts not aligned", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES + 32, 8, 8,
+		 -EPROTO, SQ_TEXTS, CQ_TEXTS + 32},
+		{"texts far out", MRC_ABI_MAGIC, 8, 8, 4096, CQ_OFFSET, BYTES, 8, 8, -EPROTO,
+		 SQ_TEXTS, 0xffffffc0U},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
@@ -75,6 +97,10 @@ static void ring_header_that_does_not_fit_is_refused(void **state)
 		shm->cq_entry_count = cases[i].cq;
 		shm->sq_offset = cases[i].sq_offset;
 		shm->cq_offset = cases[i].cq_offset;
+		if (cases[i].sq_texts != 0) {
+			shm->sq_text_offset = cases[i].sq_texts;
+			shm->cq_text_offset = cases[i].cq_texts;
+		}
 		r = mrc_ring_init(&ring, shm, cases[i].bytes, cases[i].sq_told, cases[i].cq_told);
 		if (r != cases[i].want)
 			fail_msg("%s: %d", cases[i].name, r);
@@ -96,15 +122,15 @@ static void ring_refuses_a_submission_when_full_and_takes_it_after(void **state)
 	for (uint32_t i = 0; i < COUNT; i++) {
 		sqe.number = i;
 		assert_true(mrc_ring_has_room(&ring));
-		assert_int_equal(mrc_ring_submit(&ring, &sqe), 0);
+		assert_int_equal(mrc_ring_submit(&ring, &sqe, NULL), 0);
 		assert_int_equal(shm->sq_tail, (uint32_t)(UINT32_MAX - 2 + i + 1));
 		assert_int_equal(sqes[(UINT32_MAX - 2 + i) & (COUNT - 1)].number, i);
 	}
 	assert_false(mrc_ring_has_room(&ring));
-	assert_int_equal(mrc_ring_submit(&ring, &sqe), -EAGAIN);
+	assert_int_equal(mrc_ring_submit(&ring, &sqe, NULL), -EAGAIN);
 	shm->sq_head++;
-	assert_int_equal(mrc_ring_submit(&ring, &sqe), 0);
-	assert_int_equal(mrc_ring_submit(&ring, &sqe), -EAGAIN);
+	assert_int_equal(mrc_ring_submit(&ring, &sqe, NULL), 0);
+	assert_int_equal(mrc_ring_submit(&ring, &sqe, NULL), -EAGAIN);
 	free(shm);
 }
 
@@ -117,17 +143,17 @@ static void ring_tells_impossible_positions(void **state)
 
 	assert_int_equal(mrc_ring_init(&ring, shm, BYTES, COUNT, COUNT), 0);
 	shm->sq_head = 1; /* beyond the tail */
-	assert_int_equal(mrc_ring_submit(&ring, &sqe), -EBADMSG);
+	assert_int_equal(mrc_ring_submit(&ring, &sqe, NULL), -EBADMSG);
 	shm->cq_tail = COUNT + 1; /* more than the ring has */
-	assert_int_equal(mrc_ring_take(&ring, &cqe), -EBADMSG);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), -EBADMSG);
 	shm->cq_tail = UINT32_MAX; /* backwards */
-	assert_int_equal(mrc_ring_take(&ring, &cqe), -EBADMSG);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), -EBADMSG);
 	shm->cq_tail = COUNT;
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 1);
 	shm->cq_tail = COUNT + 1; /* reuses what was taken but not published */
-	assert_int_equal(mrc_ring_take(&ring, &cqe), -EBADMSG);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), -EBADMSG);
 	mrc_ring_publish(&ring);
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 1);
 	free(shm);
 }
 
@@ -138,29 +164,29 @@ static void ring_head_moves_when_published_and_tells_visible_once(void **state)
 	struct mrc_ring ring;
 
 	assert_int_equal(mrc_ring_init(&ring, shm, BYTES, COUNT, COUNT), 0);
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 0);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 0);
 	cqe_at(shm, 0)->type = MRC_CQE_ARRIVED;
 	cqe_at(shm, 0)->number = 40;
 	cqe_at(shm, 1)->type = MRC_CQE_ARRIVED;
 	cqe_at(shm, 1)->number = 41;
 	cqe_at(shm, 1)->flags = MRC_CQE_FLAG_TELL_VISIBLE;
 	shm->cq_tail = 2;
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 1);
 	assert_int_equal(cqe.number, 40);
 	assert_int_equal(shm->cq_head, 0);
 	assert_false(mrc_ring_publish(&ring));
 	assert_int_equal(shm->cq_head, 1);
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 1);
 	assert_int_equal(cqe.number, 41);
 	assert_true(mrc_ring_publish(&ring));
 	assert_int_equal(shm->cq_head, 2);
 	cqe_at(shm, 2)->type = MRC_CQE_CLOSED; /* a channel's last: its memory waits for this */
 	cqe_at(shm, 2)->flags = MRC_CQE_FLAG_TELL_VISIBLE;
 	shm->cq_tail = 3;
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 1);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 1);
 	assert_true(mrc_ring_publish(&ring));
 	assert_false(mrc_ring_publish(&ring));
-	assert_int_equal(mrc_ring_take(&ring, &cqe), 0);
+	assert_int_equal(mrc_ring_take(&ring, &cqe, NULL), 0);
 	free(shm);
 }
 
@@ -221,7 +247,7 @@ static void ring_sleeper_misses_no_entry(void **state)
 	unsetenv("MRC_SPIN_US");
 	assert_int_equal(pthread_create(&thread, NULL, produce, &producer), 0);
 	for (uint32_t i = 0; i < ENTRIES;) {
-		int r = mrc_ring_take(&ring, &cqe);
+		int r = mrc_ring_take(&ring, &cqe, NULL);
 
 		assert_true(r >= 0);
 		if (r == 1) {

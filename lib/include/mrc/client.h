@@ -71,12 +71,14 @@ enum mrc_event_type {
 	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; answers mrc_accept_incoming() too,
 				  * with user 0. On failure nothing more comes: free the channel
 				  * with mrc_channel_free() */
-	MRC_EVENT_SENT = 4,      /* channel, number, status, level, code, user */
+	MRC_EVENT_SENT = 4,      /* channel, number, status, level, code, text, user */
 	MRC_EVENT_RECEIVED = 5,  /* channel, msg: the program owns msg until it releases it */
 	MRC_EVENT_CLOSED = 6,    /* channel, status, code: nothing more will happen on it */
 	MRC_EVENT_GAP = 7,       /* channel, number: the sender gave this message up */
 	MRC_EVENT_DETACHED = 8,  /* the daemon went away; every operation has been answered */
 };
+
+#define MRC_REJECT_TEXT_MAX 64U /* bytes, without its 0 */
 
 struct mrc_event {
 	enum mrc_event_type type;
@@ -88,6 +90,8 @@ struct mrc_event {
 	struct mrc_listener *listener;
 	struct mrc_channel *channel;
 	struct mrc_msg *msg;
+	/* SENT with REJECTED: the other program's words, as it wrote them; "" when there are none. */
+	char text[MRC_REJECT_TEXT_MAX + 1];
 };
 
 struct mrc_attach_options {
@@ -296,8 +300,15 @@ int mrc_msg_commit(struct mrc_msg *msg);
  * -ECONNRESET the daemon has gone: all or none, not known which; senders may have heard either
  */
 int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count);
-/* Tell the sender no, with a code. Before commit; -EALREADY after. */
-int mrc_msg_reject(struct mrc_msg *msg, uint32_t code);
+/*
+ * Tell the sender no, with a code and, unless it is NULL, a text for people of at most
+ * MRC_REJECT_TEXT_MAX bytes. The code always arrives; the text does unless many
+ * rejections of the channel (32) are on their way at once.
+ *
+ * -EALREADY  it has its verdict already
+ * -EMSGSIZE  the text is longer; nothing was said
+ */
+int mrc_msg_reject(struct mrc_msg *msg, uint32_t code, const char *text);
 /* Give the memory back; commits, unless rejected before. Never fails. NULL is fine. */
 void mrc_msg_release(struct mrc_msg *msg);
 

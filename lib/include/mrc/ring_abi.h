@@ -14,6 +14,11 @@
  *   0      struct mrc_ring_shm   (one page)
  *   4096   submission ring: sq_entry_count entries of 64 bytes, client writes
  *   ...    completion ring: cq_entry_count entries of 64 bytes, daemon writes
+ *   ...    texts of submissions: sq_entry_count of 64 bytes, client writes
+ *   ...    texts of completions: cq_entry_count of 64 bytes, daemon writes
+ *
+ * An entry with text_len has that much text in the place of the same index; it is
+ * written before the entry is published, and copied before head passes it.
  *
  * Each ring has one producer and one consumer. head and tail are free-running
  * 32-bit counters; entry i lives at i & (count - 1). The producer writes the
@@ -29,6 +34,10 @@
  * Trust. The daemon believes nothing in this page: it keeps its own positions
  * and counts, copies an entry once, and checks the copy. The completion ring
  * cannot overflow: the daemon grants message credit only for entries it has.
+ *
+ * Moments. While `is_tracing` is set, SENDs say when they were submitted. Who gets an
+ * ARRIVED with MRC_CQE_FLAG_TRACED says with its verdict (COMMIT, REJECT, or RELEASE)
+ * when it took the message and when it judged it. All by CLOCK_MONOTONIC.
  *
  * Ends. After REFUSE, CLOSED, or a CONNECTED that failed, no entry names the
  * channel again; only a REFUSE and a CLOSED may cross on the way. A message
@@ -53,6 +62,7 @@ extern "C" {
 #define MRC_NAME_LEN_MAX     63U  /* a host or service name, without its 0 */
 #define MRC_ABI_TARGET_BYTES 136U /* "host/service", 0-terminated */
 #define MRC_ABI_TEXT_BYTES   120U
+#define MRC_REASON_BYTES_MAX 64U /* of the text of a rejection */
 #define MRC_RING_PAGE_BYTES  4096U
 
 /* Client to daemon, first packet. */
@@ -116,7 +126,7 @@ enum mrc_sqe_op {
 	MRC_SQE_NOP = 0,
 	MRC_SQE_SEND = 1,     /* channel, level, offset, len, user_data, deadline_ns */
 	MRC_SQE_COMMIT = 2,   /* channel, number: a received message is accepted; buffer kept */
-	MRC_SQE_REJECT = 3,   /* channel, number, code: refused by the program; buffer kept */
+	MRC_SQE_REJECT = 3,   /* channel, number, code, text: refused by the program; buffer kept */
 	MRC_SQE_RELEASE = 4,  /* channel, number: buffer given back; commits unless rejected */
 	MRC_SQE_ACCEPT = 5,   /* channel: take an incoming channel */
 	MRC_SQE_REFUSE = 6,   /* channel, code: turn an incoming channel away */
@@ -142,10 +152,13 @@ struct mrc_sqe {
 	uint64_t number; /* of a received message: COMMIT, REJECT, RELEASE */
 	uint64_t offset; /* into the send arena */
 	uint64_t len_bytes;
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-	uint32_t code;        /* REJECT, REFUSE */
-	uint32_t reserved0;
-	uint64_t reserved1;
+	union {
+		uint64_t deadline_ns; /* SEND: CLOCK_MONOTONIC; 0: none */
+		uint64_t visible_ns;  /* COMMIT, REJECT, RELEASE: when it was taken; 0: not said */
+	};
+	uint32_t code;     /* REJECT, REFUSE */
+	uint32_t text_len; /* REJECT: at most MRC_REASON_BYTES_MAX */
+	uint64_t stamp_ns; /* SEND, COMMIT, REJECT, RELEASE: when that was said; 0: not said */
 };
 
 /* Completion entries. */
@@ -154,7 +167,7 @@ enum mrc_cqe_type {
 	MRC_CQE_INCOMING = 2,  /* channel = the new channel's id, number = listener id, flags */
 	MRC_CQE_CONNECTED = 3, /* user_data, status, code, channel, len_bytes = largest message the
 				* peer takes. Also answers ACCEPT, with user_data 0. */
-	MRC_CQE_SENT = 4,      /* user_data, channel, number, status, level, code */
+	MRC_CQE_SENT = 4,      /* user_data, channel, number, status, level, code, text */
 	MRC_CQE_ARRIVED = 5,   /* channel, number, offset (landing arena), len_bytes, flags */
 	MRC_CQE_CLOSED = 6,    /* channel, status, code: the channel's last entry, but for SENT of
 				* SENDs that were still in the ring then: those follow, with
@@ -175,8 +188,10 @@ enum mrc_cqe_type {
 #define MRC_CQE_FLAG_UNCHECKED 4U
 /* On SENT: TIMED_OUT, but delivered; its slot among the client's sends is free after LATE. */
 #define MRC_CQE_FLAG_UNDECIDED 8U
+/* On ARRIVED: its sender wants to know when it was taken and judged. */
+#define MRC_CQE_FLAG_TRACED 16U
 
-#define MRC_ABI_NUMBER_NONE    UINT64_MAX /* SENT of a message that never got a number */
+#define MRC_ABI_NUMBER_NONE UINT64_MAX /* SENT of a message that never got a number */
 
 struct mrc_cqe {
 	uint8_t type;  /* enum mrc_cqe_type */
@@ -187,9 +202,11 @@ struct mrc_cqe {
 	uint64_t number;
 	uint64_t offset;
 	uint64_t len_bytes;
-	int32_t status; /* enum mrc_status: 0 or negative */
-	uint32_t code;  /* the peer program's own */
-	uint64_t reserved[2];
+	int32_t status;    /* enum mrc_status: 0 or negative */
+	uint32_t code;     /* the peer program's own */
+	uint32_t text_len; /* SENT, LATE with REJECTED: at most MRC_REASON_BYTES_MAX */
+	uint32_t reserved0;
+	uint64_t reserved1;
 };
 
 /* Daemon's state, in mrc_ring_shm.state. */
@@ -208,10 +225,13 @@ struct mrc_ring_shm {
 	uint32_t cq_entry_count;
 	uint32_t sq_offset; /* bytes from the start of the memfd */
 	uint32_t cq_offset;
-	uint8_t pad0[32];
+	uint32_t sq_text_offset;
+	uint32_t cq_text_offset;
+	uint8_t pad0[24];
 
-	uint32_t state; /* enum mrc_ring_state, daemon writes */
-	uint8_t pad1[60];
+	uint32_t state;      /* enum mrc_ring_state, daemon writes */
+	uint32_t is_tracing; /* some of this client's sends are traced, daemon writes */
+	uint8_t pad1[56];
 
 	/* One cache line each, so that the two sides do not pull at one line. */
 	uint32_t sq_tail; /* client writes */
