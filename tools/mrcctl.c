@@ -11,19 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mrcctl_ask.h"
 #include "mrcctl_show.h"
-#include "mrcctl_socket.h"
 #include "mrcctl_table.h"
-
-#define MRCCTL_SOCKET    "/run/mrcd/control.sock"
-#define MRCCTL_TIMEOUT_S 10
-
-enum { MRCCTL_EXIT_REFUSED = 1, MRCCTL_EXIT_USAGE = 2, MRCCTL_EXIT_UNREACHED = 3 };
+#include "mrcctl_trace.h"
 
 struct mrcctl_command {
 	const char *name;
-	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL } takes;
-	void (*show)(const json_t *result, FILE *out, bool has_colour);
+	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL, MRCCTL_CHANNEL } takes;
+	void (*show)(const json_t *result, FILE *out, bool has_colour); /* NULL: trace */
 	const char *help;
 };
 
@@ -38,6 +34,7 @@ static const struct mrcctl_command mrcctl_commands[] = {
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
 	 "take RAIL out of service; traffic moves away first"},
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
+	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
 	{"drill", MRCCTL_WHAT_RAIL, mrcctl_show_drill, "tests of mrcd: break something of RAIL"},
 };
 
@@ -45,26 +42,33 @@ struct mrcctl_options {
 	char socket[4096];
 	bool is_json;
 	bool is_forced;
+	struct mrcctl_trace_options trace;
+	const char *trace_option; /* one that goes with trace and was given; NULL: none */
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL"};
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL"};
 
-	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL]\n\nCommands:\n");
+	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL|CHANNEL]\n\nCommands:\n");
 	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++)
-		fprintf(out, "  %-8s%-10s %s\n", mrcctl_commands[i].name,
+		fprintf(out, "  %-8s%-15s %s\n", mrcctl_commands[i].name,
 			arguments[mrcctl_commands[i].takes], mrcctl_commands[i].help);
-	fprintf(out, "\nOptions:\n"
-		     "      --json             print the daemon's answer as JSON\n"
-		     "      --force            drain: also the last good path to a peer\n"
-		     "      --socket PATH      the daemon's control socket; default $MRC_CONTROL,\n"
-		     "                         else " MRCCTL_SOCKET "\n"
-		     "      --runtime-dir DIR  the daemon's runtime-dir: DIR/control.sock\n"
-		     "      --version          print the version\n"
-		     "  -h, --help             print this\n"
-		     "\n"
-		     "Exit status: 0 done, 1 the daemon says no, 2 usage, 3 no daemon reached.\n");
+	fprintf(out,
+		"\nOptions:\n"
+		"      --json             print the daemon's answer as JSON\n"
+		"      --force            drain: also the last good path to a peer\n"
+		"      --every N          trace: one message of so many (100)\n"
+		"      --count N          trace: end after so many (1000), show a bar for each\n"
+		"      --seconds N        trace: end after so long (10)\n"
+		"      --perfetto FILE    trace: write it for ui.perfetto.dev; - for stdout\n"
+		"      --socket PATH      the daemon's control socket; default $MRC_CONTROL,\n"
+		"                         else " MRCCTL_SOCKET "\n"
+		"      --runtime-dir DIR  the daemon's runtime-dir: DIR/control.sock\n"
+		"      --version          print the version\n"
+		"  -h, --help             print this\n"
+		"\n"
+		"Exit status: 0 done, 1 the daemon says no, 2 usage, 3 no daemon reached.\n");
 }
 
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -81,26 +85,6 @@ static int mrcctl_usage_error(const char *format, ...)
 	return MRCCTL_EXIT_USAGE;
 }
 
-static int mrcctl_unreached(const char *socket, int error)
-{
-	const char *why = strerror(-error);
-
-	if (error == -ENOENT || error == -ECONNREFUSED)
-		why = "no daemon is there";
-	else if (error == -EAGAIN)
-		why = "the daemon did not answer in time";
-	else if (error == -EBADMSG)
-		why = "what answers there is not mrcd";
-	else if (error == -ECONNRESET)
-		why = "the daemon closed the connection";
-	fprintf(stderr,
-		"mrcctl: cannot reach mrcd at %s: %s\n"
-		"mrcctl: another socket is named with --socket PATH, --runtime-dir DIR or "
-		"$MRC_CONTROL\n",
-		socket, why);
-	return MRCCTL_EXIT_UNREACHED;
-}
-
 static const struct mrcctl_command *mrcctl_command_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++) {
@@ -113,7 +97,7 @@ static const struct mrcctl_command *mrcctl_command_find(const char *name)
 static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_command *command,
 		      const char *what, const char *rail)
 {
-	json_t *question = json_pack("{s:s}", "command", command->name), *answer;
+	json_t *question = json_pack("{s:s}", "command", command->name), *result;
 	int r;
 
 	if (rail != NULL && json_object_set_new(question, "rail", json_string(rail)) < 0) {
@@ -125,26 +109,17 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 		json_object_set_new(question, "what", json_string(what));
 	if (options->is_forced)
 		json_object_set_new(question, "force", json_true());
-	r = mrcctl_socket_ask(options->socket, question, MRCCTL_TIMEOUT_S, &answer);
+	r = mrcctl_ask(options->socket, question, &result);
 	json_decref(question);
-	if (r < 0)
-		return mrcctl_unreached(options->socket, r);
-	if (!json_is_true(json_object_get(answer, "ok"))) {
-		const char *error = json_string_value(json_object_get(answer, "error"));
-
-		fprintf(stderr, "mrcctl: %s\n", error != NULL ? error : "the daemon says no");
-		json_decref(answer);
-		return MRCCTL_EXIT_REFUSED;
-	}
+	if (r != 0)
+		return r;
 	if (options->is_json) {
-		json_dumpf(json_object_get(answer, "result"), stdout,
-			   JSON_INDENT(2) | JSON_ENCODE_ANY);
+		json_dumpf(result, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
 		putchar('\n');
 	} else {
-		command->show(json_object_get(answer, "result"), stdout,
-			      mrcctl_table_wants_colour(stdout));
+		command->show(result, stdout, mrcctl_table_wants_colour(stdout));
 	}
-	json_decref(answer);
+	json_decref(result);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "mrcctl: cannot write: %s\n", strerror(errno));
 		return MRCCTL_EXIT_REFUSED;
@@ -152,14 +127,83 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 	return EXIT_SUCCESS;
 }
 
+enum {
+	OPT_SOCKET = 256,
+	OPT_RUNTIME_DIR,
+	OPT_JSON,
+	OPT_FORCE,
+	OPT_VERSION,
+	OPT_EVERY,
+	OPT_COUNT,
+	OPT_SECONDS,
+	OPT_PERFETTO,
+};
+
+/* An option of trace. 0, or the exit status. */
+static int mrcctl_trace_option(struct mrcctl_options *options, int option, const char *text)
+{
+	char error[MRCCTL_TRACE_ERROR_BYTES];
+	int r = 0;
+
+	switch (option) {
+	case OPT_EVERY:
+		options->trace_option = "--every";
+		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_EVERY, text, error);
+		break;
+	case OPT_COUNT:
+		options->trace_option = "--count";
+		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_COUNT, text, error);
+		break;
+	case OPT_SECONDS:
+		options->trace_option = "--seconds";
+		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_SECONDS, text, error);
+		break;
+	case OPT_PERFETTO:
+		options->trace_option = "--perfetto";
+		options->trace.perfetto = text;
+		break;
+	default:
+		break;
+	}
+	return r < 0 ? mrcctl_usage_error("%s", error) : 0;
+}
+
+/* What goes with what. 0, or the exit status. */
+static int mrcctl_check(const struct mrcctl_options *options, const struct mrcctl_command *command,
+			int argc, char **argv)
+{
+	static const int wanted[] = {1, 2, 3, 2};
+	int given = argc - optind;
+
+	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
+		return mrcctl_usage_error("%s: which one?", command->name);
+	if (given < wanted[command->takes])
+		return mrcctl_usage_error("%s: which %s?", command->name,
+					  command->takes == MRCCTL_CHANNEL ? "channel" : "rail");
+	if (given > wanted[command->takes])
+		return mrcctl_usage_error("unexpected argument \"%s\"", argv[argc - 1]);
+	if (options->is_forced && strcmp(command->name, "drain") != 0)
+		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
+	if (options->trace_option != NULL && command->takes != MRCCTL_CHANNEL)
+		return mrcctl_usage_error("%s goes with trace, not with %s", options->trace_option,
+					  command->name);
+	if (options->is_json && options->trace.perfetto != NULL &&
+	    strcmp(options->trace.perfetto, "-") == 0)
+		return mrcctl_usage_error("--json and --perfetto - both want the standard output");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	enum { OPT_SOCKET = 256, OPT_RUNTIME_DIR, OPT_JSON, OPT_FORCE, OPT_VERSION };
 	static const struct option long_options[] = {
 		{"socket", required_argument, NULL, OPT_SOCKET},
 		{"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"force", no_argument, NULL, OPT_FORCE},
+		{"every", required_argument, NULL, OPT_EVERY},
+		{"count", required_argument, NULL, OPT_COUNT},
+		{"seconds", required_argument, NULL, OPT_SECONDS},
+		{"perfetto", required_argument, NULL, OPT_PERFETTO},
 		{"version", no_argument, NULL, OPT_VERSION},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -167,8 +211,10 @@ int main(int argc, char **argv)
 	const char *from_environment = getenv("MRC_CONTROL");
 	struct mrcctl_options options = {0};
 	const struct mrcctl_command *command;
-	int option, wanted;
+	char error[MRCCTL_TRACE_ERROR_BYTES];
+	int option, r;
 
+	mrcctl_trace_options_init(&options.trace);
 	snprintf(options.socket, sizeof(options.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
 									 : MRCCTL_SOCKET);
@@ -186,6 +232,14 @@ int main(int argc, char **argv)
 		case OPT_FORCE:
 			options.is_forced = true;
 			break;
+		case OPT_EVERY:
+		case OPT_COUNT:
+		case OPT_SECONDS:
+		case OPT_PERFETTO:
+			r = mrcctl_trace_option(&options, option, optarg);
+			if (r != 0)
+				return r;
+			break;
 		case OPT_VERSION:
 			printf("mrcctl %s\n", MRC_VERSION);
 			return EXIT_SUCCESS;
@@ -202,16 +256,15 @@ int main(int argc, char **argv)
 	command = mrcctl_command_find(argv[optind]);
 	if (command == NULL)
 		return mrcctl_usage_error("there is no command \"%s\"", argv[optind]);
-	wanted = 1 + (int)command->takes;
-	if (command->takes == MRCCTL_WHAT_RAIL && optind + 1 >= argc)
-		return mrcctl_usage_error("%s: which one?", command->name);
-	if (optind + wanted > argc)
-		return mrcctl_usage_error("%s: which rail?", command->name);
-	if (optind + wanted < argc)
-		return mrcctl_usage_error("unexpected argument \"%s\"", argv[argc - 1]);
-	if (options.is_forced && strcmp(command->name, "drain") != 0)
-		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
+	r = mrcctl_check(&options, command, argc, argv);
+	if (r != 0)
+		return r;
+	if (command->takes == MRCCTL_CHANNEL) {
+		if (mrcctl_trace_target_take(&options.trace, argv[optind + 1], error) < 0)
+			return mrcctl_usage_error("%s", error);
+		return mrcctl_trace(options.socket, &options.trace, options.is_json);
+	}
 	return mrcctl_run(&options, command,
 			  command->takes == MRCCTL_WHAT_RAIL ? argv[optind + 1] : NULL,
-			  command->takes != MRCCTL_ALONE ? argv[optind + wanted - 1] : NULL);
+			  command->takes != MRCCTL_ALONE ? argv[argc - 1] : NULL);
 }

@@ -67,6 +67,16 @@ const char *mrcctl_unit_span(uint64_t ns, char text[MRCCTL_UNIT_BYTES])
 	return text;
 }
 
+const char *mrcctl_unit_span_signed(int64_t ns, char text[MRCCTL_UNIT_BYTES])
+{
+	char unsigned_text[MRCCTL_UNIT_BYTES];
+	uint64_t size_ns = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+	snprintf(text, MRCCTL_UNIT_BYTES, "%s%.*s", ns < 0 ? "-" : "", MRCCTL_UNIT_BYTES - 2,
+		 mrcctl_unit_span(size_ns, unsigned_text));
+	return text;
+}
+
 const char *mrcctl_unit_count(uint64_t count, char text[MRCCTL_UNIT_BYTES + 8])
 {
 	char digits[24];

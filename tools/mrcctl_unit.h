@@ -19,6 +19,8 @@ const char *mrcctl_unit_bytes(uint64_t bytes, char text[MRCCTL_UNIT_BYTES]);
 const char *mrcctl_unit_bits_per_s(uint64_t bits_per_s, char text[MRCCTL_UNIT_BYTES]);
 /* Spans below a minute as one number with a unit, longer ones as "2h 05m". */
 const char *mrcctl_unit_span(uint64_t ns, char text[MRCCTL_UNIT_BYTES]);
+/* The same of a span that may be below 0: "-2 us". */
+const char *mrcctl_unit_span_signed(int64_t ns, char text[MRCCTL_UNIT_BYTES]);
 /* A count with its thousands apart: "1 234 567". */
 const char *mrcctl_unit_count(uint64_t count, char text[MRCCTL_UNIT_BYTES + 8]);
 
