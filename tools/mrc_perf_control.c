@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#define ANSWER_BYTES_MAX (256U * 1024U)
+#define ANSWER_BYTES_MAX (4U * 1024U * 1024U) /* some thousand channels */
 
 int perf_control_init(struct perf_control *control, const char *path, const char *socket_path)
 {
@@ -24,8 +24,15 @@ int perf_control_init(struct perf_control *control, const char *path, const char
 		return -ENOMEM;
 	if (path && strcmp(path, "none") == 0)
 		return 0;
+	if (!path && !socket_path) {
+		path = getenv("MRC_CONTROL");
+		path = path && path[0] != '\0' ? path : NULL;
+	}
 	if (path) {
-		snprintf(control->path, sizeof(control->path), "%s", path);
+		/* As below: cut short it would be another one. */
+		if (snprintf(control->path, sizeof(control->path), "%s", path) >=
+		    (int)sizeof(control->path))
+			control->path[0] = '\0';
 		return 0;
 	}
 	if (!socket_path)
@@ -73,10 +80,8 @@ static int control_connect(struct perf_control *control)
 	return r;
 }
 
-int perf_control_ask(struct perf_control *control)
+int perf_control_send(struct perf_control *control, const char *line, size_t len_bytes)
 {
-	static const char question[] = "{\"command\": \"rails\"}\n";
-	ssize_t sent;
 	int r;
 
 	if (control->path[0] == '\0')
@@ -88,13 +93,19 @@ int perf_control_ask(struct perf_control *control)
 		if (r < 0)
 			return r;
 	}
-	sent = send(control->fd, question, sizeof(question) - 1, MSG_NOSIGNAL);
-	if (sent != (ssize_t)sizeof(question) - 1) {
+	if (send(control->fd, line, len_bytes, MSG_NOSIGNAL) != (ssize_t)len_bytes) {
 		control_hang_up(control);
 		return -EPIPE;
 	}
 	control->is_waiting = true;
 	return 0;
+}
+
+int perf_control_ask(struct perf_control *control)
+{
+	static const char question[] = "{\"command\": \"rails\"}\n";
+
+	return perf_control_send(control, question, sizeof(question) - 1);
 }
 
 int perf_rails_parse(const char *text, size_t len_bytes, struct perf_rails *rails_out)
@@ -123,7 +134,7 @@ int perf_rails_parse(const char *text, size_t len_bytes, struct perf_rails *rail
 	return 0;
 }
 
-int perf_control_read(struct perf_control *control, struct perf_rails *rails_out)
+int perf_control_line(struct perf_control *control, const char **line_out, size_t *len_bytes_out)
 {
 	char *end;
 	ssize_t got;
@@ -144,14 +155,28 @@ int perf_control_read(struct perf_control *control, struct perf_rails *rails_out
 	end = memchr(control->buffer, '\n', control->len_bytes);
 	if (!end && control->len_bytes < ANSWER_BYTES_MAX)
 		return 0;
-	/* One question at a time: what follows the first line answers nothing we asked. */
-	r = end ? perf_rails_parse(control->buffer, (size_t)(end - control->buffer), rails_out)
-		: -EPROTO;
-	if (r < 0) {
+	if (!end) {
 		control_hang_up(control);
-		return r;
+		return -EPROTO;
 	}
+	/* One question at a time: what follows the first line answers nothing we asked. */
 	control->len_bytes = 0;
 	control->is_waiting = false;
+	*line_out = control->buffer;
+	*len_bytes_out = (size_t)(end - control->buffer);
 	return 1;
+}
+
+int perf_control_read(struct perf_control *control, struct perf_rails *rails_out)
+{
+	const char *line = NULL;
+	size_t len_bytes = 0;
+	int r = perf_control_line(control, &line, &len_bytes);
+
+	if (r <= 0)
+		return r;
+	r = perf_rails_parse(line, len_bytes, rails_out);
+	if (r < 0)
+		control_hang_up(control);
+	return r < 0 ? r : 1;
 }

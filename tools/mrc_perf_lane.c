@@ -170,7 +170,8 @@ static void lane_connected(struct perf_lane *lane, const struct mrc_event *event
 	struct perf_setup setup = {
 		.seed = options->seed,
 		.size_bytes = options->size_bytes,
-		.mode = options->mode,
+		/* A gap is a stream whose channel is watched: also servers that know of no gap take it. */
+		.mode = options->mode == PERF_MODE_GAP ? PERF_MODE_STREAM : options->mode,
 		.flags = (options->is_verify ? PERF_FLAG_VERIFY : 0) |
 			 (options->is_unordered ? PERF_FLAG_UNORDERED : 0) |
 			 (options->mode == PERF_MODE_LAT ? PERF_FLAG_ECHO : 0),

@@ -56,11 +56,11 @@ static void loop_take_signals(struct perf_loop *loop)
 		loop->signal_count++;
 }
 
-int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int control_fd,
+int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int control_fd, int trace_fd,
 		   uint64_t deadline_ns, struct mrc_event *events, int events_max,
 		   bool *control_ready_out)
 {
-	struct pollfd fds[3];
+	struct pollfd fds[4];
 	struct timespec timeout;
 	uint64_t start_ns, now_ns;
 	int count = 0, ready;
@@ -79,6 +79,7 @@ int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int contro
 	fds[0] = (struct pollfd){.fd = loop->signal_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = control_fd, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = client ? mrc_client_fd(client) : -1, .events = POLLIN};
+	fds[3] = (struct pollfd){.fd = trace_fd, .events = POLLIN};
 	if (count != 0 || deadline_ns <= now_ns) {
 		/* A busy client must not make us deaf to signals, nor cost a call each turn. */
 		if (count != 0 && ++loop->busy_turns % 64 != 0)
@@ -92,7 +93,7 @@ int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int contro
 		timeout.tv_sec = (time_t)(left_ns / PERF_S);
 		timeout.tv_nsec = (long)(left_ns % PERF_S);
 	}
-	ready = ppoll(fds, 3, &timeout, NULL);
+	ready = ppoll(fds, 4, &timeout, NULL);
 	if (ready > 0 && fds[0].revents)
 		loop_take_signals(loop);
 	if (ready > 0 && fds[1].revents && control_ready_out)

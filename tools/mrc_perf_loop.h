@@ -34,11 +34,11 @@ uint64_t perf_wall_ns(void); /* since 1970; may jump */
 
 /*
  * Take events from `client` (NULL: none), and if there are none sleep until
- * there are, a signal comes, control_fd (-1: none) is readable, or deadline_ns.
- * Answers mrc_poll()'s answer: events, 0, or -ECONNRESET. *control_ready_out
- * (may be NULL) says whether control_fd was found readable.
+ * there are, a signal comes, control_fd or trace_fd (-1: none) is readable, or
+ * deadline_ns. Answers mrc_poll()'s answer: events, 0, or -ECONNRESET.
+ * *control_ready_out (may be NULL) says whether control_fd was found readable.
  */
-int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int control_fd,
+int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int control_fd, int trace_fd,
 		   uint64_t deadline_ns, struct mrc_event *events, int events_max,
 		   bool *control_ready_out);
 

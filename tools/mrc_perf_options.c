@@ -20,7 +20,8 @@
 #define FOR_RATE     (1U << PERF_MODE_RATE)
 #define FOR_LAT      (1U << PERF_MODE_LAT)
 #define FOR_STREAM   (1U << PERF_MODE_STREAM)
-#define FOR_FLOOD    (FOR_BW | FOR_RATE | FOR_STREAM)
+#define FOR_GAP      (1U << PERF_MODE_GAP)
+#define FOR_FLOOD    (FOR_BW | FOR_RATE | FOR_STREAM | FOR_GAP)
 #define FOR_SENDER   (FOR_FLOOD | FOR_LAT)
 #define FOR_ALL      (FOR_SENDER | FOR_SERVE)
 
@@ -29,8 +30,8 @@
 	X(SERVICE, "service", "NAME", FOR_ALL, "the service to offer or to send to (perf)")        \
 	X(SIZE, "size", "SIZE", FOR_SENDER, "of each message (bw, stream 1MiB; rate 64; lat 8)")   \
 	X(IN_FLIGHT, "in-flight", "N", FOR_FLOOD, "messages under way per channel (16; rate 256)") \
-	X(CHANNELS, "channels", "N", FOR_SENDER, "channels, served in turn (1)")                   \
-	X(LEVEL, "level", "LEVEL", FOR_SENDER, "placed, visible or committed (placed)")            \
+	X(CHANNELS, "channels", "N", FOR_SENDER & ~FOR_GAP, "channels, served in turn (1)")        \
+	X(LEVEL, "level", "LEVEL", FOR_SENDER & ~FOR_GAP, "placed, visible or committed (placed)") \
 	X(DURATION, "duration", "TIME", FOR_SENDER,                                                \
 	  "how long to send; 0: until interrupted (10s; with --count 0)")                          \
 	X(COUNT, "count", "N", FOR_SENDER, "end after so many messages")                           \
@@ -46,6 +47,8 @@
 	X(CONNECT_TIMEOUT, "connect-timeout", "TIME", FOR_SENDER,                                  \
 	  "for the far side to answer (5s)")                                                       \
 	X(DRAIN_TIMEOUT, "drain-timeout", "TIME", FOR_SENDER, "for the last answers (10s)")        \
+	X(EVERY, "every", "N", FOR_GAP, "trace one message of so many (1)")                        \
+	X(PICTURE, "picture", "FILE", FOR_GAP, "draw it, as .png or .svg, with gnuplot")           \
 	X(SPIN, "spin", "TIME", FOR_ALL, "yield the processor this long before sleeping (0)")      \
 	X(LANDING, "landing", "SIZE", FOR_ALL,                                                     \
 	  "memory for arriving messages (the daemon's default)")                                   \
@@ -79,7 +82,7 @@ static const struct option_row option_rows[] = {
 
 static const char *const mode_names[] = {
 	[PERF_MODE_SERVE] = "serve", [PERF_MODE_BW] = "bw",         [PERF_MODE_RATE] = "rate",
-	[PERF_MODE_LAT] = "lat",     [PERF_MODE_STREAM] = "stream",
+	[PERF_MODE_LAT] = "lat",     [PERF_MODE_STREAM] = "stream", [PERF_MODE_GAP] = "gap",
 };
 
 #define MODE_COUNT (sizeof(mode_names) / sizeof(mode_names[0]))
@@ -238,6 +241,20 @@ static int take_path(enum option_id id, const char *text, const char **path_out,
 	return 0;
 }
 
+static int take_picture(const char *text, const char **picture_out, char *error_out)
+{
+	size_t len = strlen(text);
+
+	/* The name goes through gnuplot, line by line. */
+	if (len <= 4 || strpbrk(text, "\n\r") != NULL ||
+	    (strcmp(text + len - 4, ".png") != 0 && strcmp(text + len - 4, ".svg") != 0))
+		return fail(error_out,
+			    "--picture '%s': allowed is a file name that ends in .png or .svg",
+			    text);
+	*picture_out = text;
+	return 0;
+}
+
 static bool is_name(const char *text)
 {
 	size_t len = strlen(text);
@@ -303,6 +320,10 @@ static int option_take(struct perf_options *options, enum option_id id, const ch
 		break;
 	case OPTION_SEED:
 		return take_number(id, text, 0, UINT64_MAX, &options->seed, error_out);
+	case OPTION_EVERY:
+		return take_number(id, text, 1, 1000000000, &options->every, error_out);
+	case OPTION_PICTURE:
+		return take_picture(text, &options->picture, error_out);
 	case OPTION_ONCE:
 		options->is_once = true;
 		break;
@@ -347,6 +368,11 @@ static void options_complete(struct perf_options *options, const bool *is_given)
 		options->in_flight = options->mode == PERF_MODE_LAT    ? 1
 				     : options->mode == PERF_MODE_RATE ? 256
 								       : 16;
+	/* All three moments are wanted, and that the messages were whole. */
+	if (options->mode == PERF_MODE_GAP) {
+		options->level = MRC_LEVEL_COMMITTED;
+		options->is_verify = true;
+	}
 	if (!is_given[OPTION_DURATION])
 		options->duration_ns = is_given[OPTION_COUNT] ? 0 : 10 * NS_PER_S;
 	if (!is_given[OPTION_INTERVAL])
@@ -381,7 +407,7 @@ static int mode_take(struct perf_options *options, const char *text, char *error
 			options->mode = (enum perf_mode)i;
 			return 0;
 		}
-	return fail(error_out, "'%s': allowed is serve, bw, rate, lat or stream", text);
+	return fail(error_out, "'%s': allowed is serve, bw, rate, lat, stream or gap", text);
 }
 
 int perf_options_parse(int argc, char **argv, struct perf_options *options_out, char *error_out)
@@ -395,6 +421,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *options_out, 
 		.connect_timeout_ns = 5 * NS_PER_S,
 		.drain_timeout_ns = 10 * NS_PER_S,
 		.seed = 1,
+		.every = 1,
 	};
 	int found, r, operands;
 
@@ -425,7 +452,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *options_out, 
 	}
 	operands = argc - optind;
 	if (operands == 0)
-		return fail(error_out, "a mode is missing: serve, bw, rate, lat or stream");
+		return fail(error_out, "a mode is missing: serve, bw, rate, lat, stream or gap");
 	r = mode_take(&options, argv[optind], error_out);
 	if (r != 0)
 		return r;
@@ -444,6 +471,9 @@ int perf_options_parse(int argc, char **argv, struct perf_options *options_out, 
 	}
 	if (options.pace_bits_per_s && is_given[OPTION_SIZE] && options.size_bytes == 0)
 		return fail(error_out, "--pace with --size 0: empty messages have no rate");
+	if (options.mode == PERF_MODE_GAP && options.control_path &&
+	    strcmp(options.control_path, "none") == 0)
+		return fail(error_out, "--control none with gap: the daemon has to be asked");
 	options_complete(&options, is_given);
 	*options_out = options;
 	return 0;
@@ -451,14 +481,17 @@ int perf_options_parse(int argc, char **argv, struct perf_options *options_out, 
 
 void perf_options_help(FILE *out)
 {
-	fprintf(out, "usage: mrc-perf serve [OPTION...]\n"
-		     "       mrc-perf bw|rate|lat|stream HOST[/SERVICE] [OPTION...]\n"
-		     "Measure messages between two programs on MRC daemons.\n\n"
-		     "  serve    offer the service and answer the other modes\n"
-		     "  bw       large messages, several in flight: goodput\n"
-		     "  rate     small messages, many in flight: messages per second\n"
-		     "  lat      one message there and back at a time: round trip\n"
-		     "  stream   like bw, and goes on through failures\n\n");
+	fprintf(out,
+		"usage: mrc-perf serve [OPTION...]\n"
+		"       mrc-perf bw|rate|lat|stream|gap HOST[/SERVICE] [OPTION...]\n"
+		"Measure messages between two programs on MRC daemons.\n\n"
+		"  serve    offer the service and answer the other modes\n"
+		"  bw       large messages, several in flight: goodput\n"
+		"  rate     small messages, many in flight: messages per second\n"
+		"  lat      one message there and back at a time: round trip\n"
+		"  stream   like bw, and goes on through failures\n"
+		"  gap      how long after the local completion a message was placed, visible,\n"
+		"           committed; for root and the daemon's user\n\n");
 	for (int i = 0; i < OPTION_COUNT_OF; i++) {
 		char left[40];
 

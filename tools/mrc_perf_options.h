@@ -21,6 +21,7 @@ enum perf_mode {
 	PERF_MODE_RATE = 2,
 	PERF_MODE_LAT = 3,
 	PERF_MODE_STREAM = 4,
+	PERF_MODE_GAP = 5, /* never on the wire: to the server it is a stream */
 };
 
 #define PERF_TARGET_BYTES   136U
@@ -45,6 +46,8 @@ struct perf_options {
 	uint64_t spin_ns;       /* how long to yield before sleeping */
 	uint64_t landing_bytes; /* 0: the daemon's default */
 	uint64_t seed;
+	uint64_t every;      /* gap: one message of so many is traced */
+	const char *picture; /* gap: a .png or .svg to draw; NULL: none */
 	bool is_verify;
 	bool is_unordered;
 	bool is_unchecked; /* --integrity off */

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mrc_perf_gap_report.h"
+#include "mrc_perf_run_gap.h"
+
 #define EVENTS_MAX        64
 #define RAILS_WAIT_NS     (200 * PERF_MS) /* for the control socket to answer */
 #define CLOSE_WAIT_NS     (1 * PERF_S)
@@ -395,12 +398,22 @@ static uint64_t run_step(struct perf_run *run, uint64_t now_ns)
 	if (run->has_pending && run->pending_deadline_ns < due_ns)
 		due_ns = run->pending_deadline_ns;
 
+	if (run->phase == PERF_PHASE_CONNECTING && run_lanes_are_ready(run) &&
+	    perf_run_gap_is_on(run, now_ns))
+		run_begin(run, now_ns);
+	if (run->gap && run->phase != PERF_PHASE_CONNECTING)
+		perf_gap_step(run->gap, now_ns);
+	if (run->gap && perf_gap_due_ns(run->gap) < due_ns)
+		due_ns = perf_gap_due_ns(run->gap);
+
 	if (run->phase == PERF_PHASE_CONNECTING) {
-		if (run_lanes_are_ready(run))
-			run_begin(run, now_ns);
-		else if (run->loop.signal_count > 0 || run->is_broken)
+		if (run->loop.signal_count > 0 || run->is_broken)
 			perf_run_give_up(run, PERF_EXIT_NOBODY, "ended before %s was connected",
 					 run->options->target);
+		else if (now_ns >= run->phase_deadline_ns && run_lanes_are_ready(run))
+			perf_run_give_up(run, PERF_EXIT_NOBODY,
+					 "the daemon's control socket %s did not answer in time",
+					 run->gap->control.path);
 		else if (now_ns >= run->phase_deadline_ns)
 			perf_run_give_up(run, PERF_EXIT_NOBODY,
 					 "%s: no connection within the time given: %s",
@@ -441,6 +454,9 @@ static uint64_t run_step(struct perf_run *run, uint64_t now_ns)
 	if (run->phase == PERF_PHASE_ASKING) {
 		bool is_done = run_ask(run);
 
+		is_done = perf_run_gap_has_ended(run, now_ns) && is_done;
+		if (run->gap && perf_gap_due_ns(run->gap) < due_ns)
+			due_ns = perf_gap_due_ns(run->gap);
 		if (is_done || now_ns >= run->phase_deadline_ns || run->loop.signal_count > 1 ||
 		    !run_can_ask(run))
 			run_close(run, now_ns);
@@ -459,7 +475,8 @@ static void run_turn(struct perf_run *run, uint64_t deadline_ns)
 	uint64_t now_ns;
 	int count;
 
-	count = perf_loop_turn(&run->loop, run->client, run->control.fd, deadline_ns, events,
+	count = perf_loop_turn(&run->loop, run->client, run->control.fd,
+			       run->gap ? run->gap->control.fd : -1, deadline_ns, events,
 			       EVENTS_MAX, &control_ready);
 	now_ns = perf_now_ns();
 	for (int i = 0; i < count; i++) {
@@ -518,6 +535,12 @@ static int run_init(struct perf_run *run, const struct perf_options *options, FI
 		r = perf_control_init(&run->control, options->control_path, options->socket_path);
 	if (r < 0)
 		return r;
+	if (options->mode == PERF_MODE_GAP) {
+		run->gap = calloc(1, sizeof(*run->gap));
+		r = run->gap ? perf_gap_init(run->gap, options) : -ENOMEM;
+		if (r < 0)
+			return r;
+	}
 	run->lanes = calloc(options->channels, sizeof(*run->lanes));
 	if (!run->lanes)
 		return -ENOMEM;
@@ -538,15 +561,24 @@ static void run_fini(struct perf_run *run)
 	free(run->sessions);
 	perf_series_fini(&run->result.series);
 	perf_control_fini(&run->control);
+	if (run->gap)
+		perf_gap_fini(run->gap);
+	free(run->gap);
 	perf_loop_fini(&run->loop);
 }
 
 static int run_report(struct perf_run *run)
 {
+	int exit_code = PERF_EXIT_OK;
+
 	perf_report_result(run->text, &run->result);
+	if (run->gap)
+		exit_code = perf_run_gap_report(run);
 	if (run->options->is_json) {
 		json_t *json = perf_result_json(&run->result);
 
+		if (json && run->gap)
+			json_object_set_new(json, "gap", perf_gap_json(&run->gap->trace));
 		if (!json || json_dumpf(json, stdout, JSON_REAL_PRECISION(12)) != 0 ||
 		    putchar('\n') == EOF || fflush(stdout) != 0) {
 			fprintf(run->text, "mrc-perf: the JSON could not be written\n");
@@ -555,14 +587,21 @@ static int run_report(struct perf_run *run)
 		}
 		json_decref(json);
 	}
-	return perf_result_is_clean(&run->result) ? PERF_EXIT_OK : PERF_EXIT_DAMAGED;
+	return perf_result_is_clean(&run->result) ? exit_code : PERF_EXIT_DAMAGED;
 }
 
 int perf_run(const struct perf_options *options, FILE *text)
 {
 	struct perf_run *run = calloc(1, sizeof(*run));
+	char error[PERF_ERROR_BYTES];
 	int r, exit_code = PERF_EXIT_NOBODY;
 
+	/* Before the time is spent on measuring. */
+	if (options->picture && perf_gap_draw_check(options->picture, error) < 0) {
+		fprintf(text, "mrc-perf: %s\n", error);
+		free(run);
+		return PERF_EXIT_USAGE;
+	}
 	r = run ? run_init(run, options, text) : -ENOMEM;
 	if (r < 0) {
 		fprintf(text, "mrc-perf: cannot start: %s\n", strerror(-r));

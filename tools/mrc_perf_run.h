@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mrc_perf_run - the sending side: bw, rate, lat and stream
+ * mrc_perf_run - the sending side: bw, rate, lat, stream and gap
  *
  * A run goes through phases: connect all channels and have the far side accept
  * their setup; send; wait for the last answers; ask the far side what arrived;
@@ -14,6 +14,7 @@
 #define MRC_PERF_RUN_H
 
 #include "mrc_perf_control.h"
+#include "mrc_perf_gap.h"
 #include "mrc_perf_lane.h"
 #include "mrc_perf_loop.h"
 #include "mrc_perf_report.h"
@@ -53,6 +54,7 @@ struct perf_run {
 	FILE *text; /* borrowed */
 	struct perf_loop loop;
 	struct perf_control control;
+	struct perf_gap *gap;      /* ours; NULL in other modes */
 	struct mrc_client *client; /* NULL while the daemon is away */
 
 	enum perf_phase phase;

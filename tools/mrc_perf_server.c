@@ -601,7 +601,8 @@ static void server_turn(struct server *server)
 	/* Refused by a full ring: an event will most likely come first. */
 	if (server->is_flush_due && now_ns + PERF_MS < due_ns)
 		due_ns = now_ns + PERF_MS;
-	count = perf_loop_turn(&server->loop, server->client, -1, due_ns, events, EVENTS_MAX, NULL);
+	count = perf_loop_turn(&server->loop, server->client, -1, -1, due_ns, events, EVENTS_MAX,
+			       NULL);
 	now_ns = perf_now_ns();
 	for (int i = 0; i < count; i++) {
 		if (events[i].type == MRC_EVENT_DETACHED)

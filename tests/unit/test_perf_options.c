@@ -128,6 +128,30 @@ static void options_set_what_they_say(void **state)
 	assert_false(options.is_verify);
 }
 
+static void options_of_gap_ask_for_all_moments(void **state)
+{
+	static const char *const words[WORDS_MAX] = {"gap", "b"};
+	static const char *const more[WORDS_MAX] = {"gap",         "b",
+						    "--every=5",   "--picture=gap.svg",
+						    "--count=9",   "--verify",
+						    "--pace=1Mb/s"};
+	struct perf_options options;
+	char error[PERF_ERROR_BYTES];
+
+	assert_int_equal(parse(words, &options, error), 0);
+	assert_int_equal(options.mode, PERF_MODE_GAP);
+	assert_int_equal(options.level, MRC_LEVEL_COMMITTED);
+	assert_true(options.is_verify);
+	assert_int_equal(options.size_bytes, 1 << 20);
+	assert_int_equal(options.in_flight, 16);
+	assert_int_equal(options.every, 1);
+	assert_null(options.picture);
+	assert_int_equal(parse(more, &options, error), 0);
+	assert_int_equal(options.every, 5);
+	assert_string_equal(options.picture, "gap.svg");
+	assert_int_equal(options.count, 9);
+}
+
 static void options_say_what_is_allowed(void **state)
 {
 	static const struct {
@@ -135,7 +159,7 @@ static void options_say_what_is_allowed(void **state)
 		const char *error; /* part of it */
 	} rows[] = {
 		{{NULL}, "a mode is missing"},
-		{{"fast", "b"}, "serve, bw, rate, lat or stream"},
+		{{"fast", "b"}, "serve, bw, rate, lat, stream or gap"},
 		{{"bw"}, "bw wants one HOST"},
 		{{"bw", "b", "c"}, "bw wants one HOST"},
 		{{"serve", "b"}, "serve takes no host"},
@@ -172,6 +196,16 @@ static void options_say_what_is_allowed(void **state)
 		{{"serve", "--verify"}, "--verify has no meaning with serve"},
 		{{"bw", "b", "--nonsense"}, "no such option"},
 		{{"bw", "b", "--socket", ""}, "1 to 107"},
+		{{"gap"}, "gap wants one HOST"},
+		{{"gap", "b", "--level", "placed"}, "--level has no meaning with gap"},
+		{{"gap", "b", "--channels", "2"}, "--channels has no meaning with gap"},
+		{{"gap", "b", "--control", "none"}, "the daemon has to be asked"},
+		{{"gap", "b", "--every", "0"}, "1 to 1000000000"},
+		{{"gap", "b", "--picture", "gap.pdf"}, ".png or .svg"},
+		{{"gap", "b", "--picture", ".svg"}, ".png or .svg"},
+		{{"gap", "b", "--picture", "a\nb.svg"}, ".png or .svg"},
+		{{"stream", "b", "--picture", "gap.png"}, "--picture has no meaning with stream"},
+		{{"stream", "b", "--every", "5"}, "--every has no meaning with stream"},
 	};
 	struct perf_options options;
 	char error[PERF_ERROR_BYTES];
@@ -252,6 +286,7 @@ int main(void)
 		cmocka_unit_test(options_have_the_defaults_of_their_mode),
 		cmocka_unit_test(options_name_their_target),
 		cmocka_unit_test(options_set_what_they_say),
+		cmocka_unit_test(options_of_gap_ask_for_all_moments),
 		cmocka_unit_test(options_say_what_is_allowed),
 		cmocka_unit_test(options_help_wins_over_what_follows),
 		cmocka_unit_test(quantities_have_units),

@@ -337,8 +337,10 @@ static void control_is_beside_the_socket(void **state)
 		{"none", "/tmp/a/mrcd.sock", ""},
 		{NULL, NULL, "/run/mrcd/control.sock"},
 	};
+	struct perf_control named;
 
 	unsetenv("MRC_SOCKET");
+	unsetenv("MRC_CONTROL");
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct perf_control control;
 
@@ -346,6 +348,18 @@ static void control_is_beside_the_socket(void **state)
 		assert_string_equal(control.path, rows[i].want);
 		perf_control_fini(&control);
 	}
+	/* What the environment names is less than what an option names. */
+	setenv("MRC_CONTROL", "/y/c", 1);
+	assert_int_equal(perf_control_init(&named, NULL, NULL), 0);
+	assert_string_equal(named.path, "/y/c");
+	perf_control_fini(&named);
+	assert_int_equal(perf_control_init(&named, NULL, "/tmp/a/mrcd.sock"), 0);
+	assert_string_equal(named.path, "/tmp/a/control.sock");
+	perf_control_fini(&named);
+	assert_int_equal(perf_control_init(&named, "/x/c", NULL), 0);
+	assert_string_equal(named.path, "/x/c");
+	perf_control_fini(&named);
+	unsetenv("MRC_CONTROL");
 }
 
 static void result_has_the_shape_that_scripts_read(void **state)
