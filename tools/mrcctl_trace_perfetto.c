@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
-#define MRCCTL_REAL_DIGITS 15 /* what a double holds for sure: 11 days in ns */
+#define MRCCTL_NUMBER_BYTES 32
 
 struct mrcctl_stage {
 	const char *name, *key; /* key: of its length in args, where it is no slice */
@@ -44,30 +45,46 @@ struct mrcctl_perfetto {
 	int error;
 };
 
-/* Owns the event. */
-static void mrcctl_perfetto_put(struct mrcctl_perfetto *perfetto, json_t *event)
+/* Owns the event. `times`: members that stand before the others, each with its comma. */
+static void mrcctl_perfetto_put(struct mrcctl_perfetto *perfetto, const char *times, json_t *event)
 {
-	if (perfetto->error == 0 && event == NULL)
+	char *text = json_dumps(event, JSON_COMPACT);
+
+	if (perfetto->error == 0 && text == NULL)
 		perfetto->error = -ENOMEM;
 	if (perfetto->error == 0) {
-		fputs(perfetto->is_first ? "\n" : ",\n", perfetto->out);
+		/* behind the brace that opens the text */
+		fprintf(perfetto->out, "%s{%s%s", perfetto->is_first ? "\n" : ",\n", times,
+			text + 1);
 		perfetto->is_first = false;
-		if (json_dumpf(event, perfetto->out,
-			       JSON_COMPACT | JSON_REAL_PRECISION(MRCCTL_REAL_DIGITS)) < 0)
-			perfetto->error = -EIO;
 	}
+	free(text);
 	json_decref(event);
 }
 
-static double mrcctl_perfetto_us(int64_t ns)
+/*
+ * us, in steps of 1/4096, which is near enough to tell every ns. Viewers add and subtract them as
+ * doubles, and some take a slice that ends a rounding later than the next one begins for one that
+ * crosses it. Sums of binary fractions are exact.
+ */
+static double mrcctl_perfetto_us(const struct mrcctl_perfetto *perfetto, int64_t at_ns)
 {
-	return (double)ns / 1e3;
+	return rint((double)(at_ns - perfetto->base_ns) * (4096 / 1e3)) / 4096;
+}
+
+/* As few digits as bring the same number back. */
+static const char *mrcctl_perfetto_number(double number, char text[MRCCTL_NUMBER_BYTES])
+{
+	snprintf(text, MRCCTL_NUMBER_BYTES, "%.15g", number);
+	if (strtod(text, NULL) != number)
+		snprintf(text, MRCCTL_NUMBER_BYTES, "%.17g", number);
+	return text;
 }
 
 static void mrcctl_perfetto_meta(struct mrcctl_perfetto *perfetto, const char *name, int pid,
 				 size_t tid, const char *key, json_t *value)
 {
-	mrcctl_perfetto_put(perfetto,
+	mrcctl_perfetto_put(perfetto, "",
 			    json_pack("{s:s s:s s:i s:I s:{s:o}}", "name", name, "ph", "M", "pid",
 				      pid, "tid", (json_int_t)tid, "args", key, value));
 }
@@ -76,11 +93,16 @@ static void mrcctl_perfetto_meta(struct mrcctl_perfetto *perfetto, const char *n
 static void mrcctl_perfetto_slice(struct mrcctl_perfetto *perfetto, const char *name, int pid,
 				  size_t lane, int64_t start_ns, int64_t end_ns, json_t *args)
 {
-	mrcctl_perfetto_put(perfetto, json_pack("{s:s s:s s:s s:f s:f s:i s:I s:o*}", "name", name,
-						"cat", "message", "ph", "X", "ts",
-						mrcctl_perfetto_us(start_ns - perfetto->base_ns),
-						"dur", mrcctl_perfetto_us(end_ns - start_ns), "pid",
-						pid, "tid", (json_int_t)lane + 1, "args", args));
+	char ts[MRCCTL_NUMBER_BYTES], dur[MRCCTL_NUMBER_BYTES], times[3 * MRCCTL_NUMBER_BYTES];
+	double ts_us = mrcctl_perfetto_us(perfetto, start_ns);
+	double end_us = mrcctl_perfetto_us(perfetto, end_ns);
+
+	snprintf(times, sizeof(times), "\"ts\":%s,\"dur\":%s,", mrcctl_perfetto_number(ts_us, ts),
+		 mrcctl_perfetto_number(end_us - ts_us, dur));
+	mrcctl_perfetto_put(perfetto, times,
+			    json_pack("{s:s s:s s:s s:i s:I s:o*}", "name", name, "cat", "message",
+				      "ph", "X", "pid", pid, "tid", (json_int_t)lane + 1, "args",
+				      args));
 }
 
 static json_t *mrcctl_perfetto_args(const struct mrc_trace_message *message)
@@ -109,7 +131,7 @@ static void mrcctl_perfetto_message(struct mrcctl_perfetto *perfetto,
 				    const struct mrcctl_span *span, int pid)
 {
 	const struct mrc_trace_message *message = span->message;
-	char name[64];
+	char name[64], ts[MRCCTL_NUMBER_BYTES], times[2 * MRCCTL_NUMBER_BYTES];
 
 	snprintf(name, sizeof(name), "message %" PRIu64, message->number);
 	mrcctl_perfetto_slice(perfetto, name, pid, span->lane, span->start_ns, span->end_ns,
@@ -124,15 +146,17 @@ static void mrcctl_perfetto_message(struct mrcctl_perfetto *perfetto,
 					      message->at_ns[stage->from],
 					      message->at_ns[stage->to], NULL);
 	}
-	if (pid == MRCCTL_TRACE_PID_SENDER && mrc_trace_knows(message, MRC_TRACE_LOCAL))
-		mrcctl_perfetto_put(perfetto,
-				    json_pack("{s:s s:s s:s s:s s:f s:i s:I s:{s:I}}", "name",
-					      "local completion", "cat", "message", "ph", "i", "s",
-					      "t", "ts",
-					      mrcctl_perfetto_us(message->at_ns[MRC_TRACE_LOCAL] -
-								 perfetto->base_ns),
-					      "pid", pid, "tid", (json_int_t)span->lane + 1, "args",
-					      "number", (json_int_t)message->number));
+	if (pid != MRCCTL_TRACE_PID_SENDER || !mrc_trace_knows(message, MRC_TRACE_LOCAL))
+		return;
+	snprintf(times, sizeof(times), "\"ts\":%s,",
+		 mrcctl_perfetto_number(mrcctl_perfetto_us(perfetto,
+							   message->at_ns[MRC_TRACE_LOCAL]),
+					ts));
+	mrcctl_perfetto_put(perfetto, times,
+			    json_pack("{s:s s:s s:s s:s s:i s:I s:{s:I}}", "name",
+				      "local completion", "cat", "message", "ph", "i", "s", "t",
+				      "pid", pid, "tid", (json_int_t)span->lane + 1, "args",
+				      "number", (json_int_t)message->number));
 }
 
 /* ---- lanes ---- */

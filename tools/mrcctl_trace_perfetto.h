@@ -12,7 +12,7 @@
  * A stage that came out below 0, by the error of the clocks, is no slice a
  * viewer could draw: its length is in the args of the message, as it is.
  *
- * Units:   ts and dur are us, fractions are ns; 0 is the earliest moment of all,
+ * Units:   ts and dur are us, in steps of 1/4096, rounded from ns; 0 is the earliest moment of all,
  *          which otherData has as base_ns on the sender's CLOCK_MONOTONIC.
  * Threads: one.  I/O: writes to `out`.
  */
