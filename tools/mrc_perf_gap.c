@@ -16,6 +16,7 @@ int perf_gap_init(struct perf_gap *gap, const struct perf_options *options)
 	memset(gap, 0, sizeof(*gap));
 	gap->service = options->service;
 	gap->every = options->every;
+	gap->size_bytes = options->size_bytes;
 	gap->pid = getpid();
 	mrc_trace_init(&gap->trace, PERF_GAP_MESSAGES_MAX);
 	return perf_control_init(&gap->control, options->control_path, options->socket_path);
@@ -121,10 +122,24 @@ static void gap_find(struct perf_gap *gap, const json_t *channels, uint64_t now_
 		 gap->control.path, (long long)gap->pid, gap->service);
 }
 
+/* Of the messages from `from` on, those that carry no data: how the run ends is said in one. */
+static void gap_drop_others(struct perf_gap *gap, size_t from)
+{
+	size_t kept = from;
+
+	for (size_t i = from; i < gap->trace.count; i++) {
+		if (gap->trace.messages[i].bytes == gap->size_bytes)
+			gap->trace.messages[kept++] = gap->trace.messages[i];
+	}
+	gap->trace.count = kept;
+}
+
 static void gap_take(struct perf_gap *gap, const json_t *result, uint64_t now_ns)
 {
+	size_t count = gap->trace.count;
 	int r = mrc_trace_take(&gap->trace, result);
 
+	gap_drop_others(gap, count);
 	if (r < 0) {
 		gap_fail(gap, "the daemon's answer to trace is not understood");
 		return;

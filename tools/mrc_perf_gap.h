@@ -37,6 +37,7 @@ struct perf_gap {
 	const char *service;
 	int64_t pid;
 	uint64_t every;
+	uint64_t size_bytes; /* of the messages that count */
 	uint64_t channel;
 	char peer[MRC_TRACE_NAME_BYTES];
 	uint64_t ask_ns;      /* when the next question is due */

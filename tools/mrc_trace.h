@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define MRC_TRACE_NAME_BYTES  64U
-#define MRC_TRACE_ANSWER_MAX  256U /* messages in one answer; so many: there may be more */
+#define MRC_TRACE_ANSWER_MAX  64U /* messages in one answer; so many: there may be more */
 #define MRC_TRACE_ASK_NS      200000000U
 #define MRC_TRACE_FROM_NOW_ON (-1) /* `since` of the first question */
 

@@ -23,6 +23,7 @@ struct stage {
 static int setup(void **state)
 {
 	struct perf_options options = {.service = "perf",
+				       .size_bytes = 1048576,
 				       .every = 3,
 				       .control_path = "/nowhere/control.sock"};
 	struct stage *stage = calloc(1, sizeof(*stage));
@@ -133,7 +134,8 @@ static void gap_finds_its_channel_and_has_it_traced_to_the_end(void **state)
 			answers(stage, look == 1 ? TRACED("103", "") : TRACED("104", ""));
 	}
 	asks(stage, "trace", 104, 0);
-	answers(stage, TRACED("104", ""));
+	/* The last thing said is how the run ends: no data. */
+	answers(stage, TRACED("105", "{\"seq\":104,\"bytes\":100,\"outcome\":\"OK\"}"));
 	assert_int_equal(stage->gap.state, PERF_GAP_ENDED);
 	assert_int_equal(stage->gap.trace.count, 2);
 	assert_int_equal(perf_gap_due_ns(&stage->gap), UINT64_MAX);
@@ -147,7 +149,7 @@ static void gap_asks_again_at_once_after_a_full_answer(void **state)
 	char *text;
 
 	gap_is_on(stage);
-	for (int i = 0; i < 256; i++)
+	for (unsigned i = 0; i < MRC_TRACE_ANSWER_MAX; i++)
 		json_array_append_new(messages, json_pack("{s:i s:s}", "seq", i, "outcome", "OK"));
 	text = json_dumps(answer, 0);
 	stage->now_ns = perf_gap_due_ns(&stage->gap);
