@@ -78,6 +78,7 @@ void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *
 	if (cqe->text_len > 0) {
 		uint64_t place[ENTRY_WORDS] = {0};
 
+		MRC_ASSERT(text != NULL);
 		memcpy(place, text, cqe->text_len);
 		text_copy(client->cq_texts + (size_t)at * MRC_REASON_BYTES_MAX, place);
 	}
