@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A sending program is killed in mid-stream: the other side learns it, and nothing of it stays behind.
+E2E_COUNTS_MEMORY=1
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
