@@ -437,6 +437,18 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 	return open_ns <= mrc_path_eta_ns(best, backlog + len) ? open : NULL;
 }
 
+/* A busy path is not probed for itself; while messages are traced its answers tell the time. */
+static void clock_refresh(struct mrc_conn *conn, struct mrc_path *path)
+{
+	uint64_t asked_ns = MRC_MAX(conn->clock.at_ns, conn->clock_asked_ns);
+
+	if (conn->has_one_clock || path->probe_ns != MRC_NEVER || path->state != MRC_PATH_GOOD ||
+	    conn->now_ns <= asked_ns + MRC_CLOCK_AGE_NS)
+		return;
+	path->do_probe = true;
+	conn->clock_asked_ns = conn->now_ns;
+}
+
 static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_channel *ch,
 		      struct mrc_msg_out *msg, uint64_t number, uint64_t offset, uint32_t len,
 		      const struct mrc_resend *resend, struct mrc_action *act)
@@ -466,11 +478,7 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		uint64_t *ns = mrc_notes_at(&ch->out_notes, msg->note)->ns;
 
 		hdr->flags |= MRC_WIRE_F_TRACED;
-		/* A busy path is not probed for itself. */
-		path->do_probe = path->do_probe ||
-				 (path->probe_ns == MRC_NEVER && path->state == MRC_PATH_GOOD &&
-				  conn->now_ns > conn->clock.at_ns + MRC_CLOCK_AGE_NS &&
-				  !conn->has_one_clock);
+		clock_refresh(conn, path);
 		if (!resend)
 			ns[MRC_MOMENT_LAST_SENT] = mrc_conn_stamp(conn);
 		if (!ns[MRC_MOMENT_FIRST_SENT])

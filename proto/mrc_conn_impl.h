@@ -109,7 +109,8 @@ struct mrc_conn {
 	uint64_t (*stamp)(void *context);
 	void *stamp_context;
 	bool has_one_clock;
-	struct mrc_clock clock; /* the peer's, in this conn epoch */
+	struct mrc_clock clock;  /* the peer's, in this conn epoch */
+	uint64_t clock_asked_ns; /* a probe was last sent for it */
 
 	uint8_t path_count;
 	uint32_t rail_of[MRC_PATHS_MAX];

@@ -19,9 +19,9 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 		.duplicates = conn->duplicates,
 		.protocol_errors = conn->protocol_errors,
 		.is_clock_known = conn->clock.is_known,
-		.clock_offset_ns = mrc_clock_offset_ns(&conn->clock),
 	};
-	if (conn->clock.is_known) {
+	if (conn->clock.is_known && !conn->has_one_clock) {
+		info_out->clock_offset_ns = mrc_clock_offset_ns(&conn->clock);
 		info_out->clock_error_ns = mrc_clock_error_ns(&conn->clock, conn->now_ns);
 		info_out->clock_age_ns = conn->now_ns - MRC_MIN(conn->clock.at_ns, conn->now_ns);
 	}

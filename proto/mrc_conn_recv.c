@@ -425,8 +425,9 @@ static int note_take(const struct mrc_wire_hdr *hdr, const uint8_t *body, struct
 	return 0;
 }
 
-/* The verdict's note, on the message's own. */
-static void note_keep(struct mrc_channel *ch, struct mrc_msg_out *msg, const struct mrc_note *heard)
+/* The verdict's note, on the message's own; its text, unless a count had said the verdict. */
+static void note_keep(struct mrc_channel *ch, struct mrc_msg_out *msg, const struct mrc_note *heard,
+		      bool was_final)
 {
 	struct mrc_note *note;
 
@@ -437,8 +438,8 @@ static void note_keep(struct mrc_channel *ch, struct mrc_msg_out *msg, const str
 		return; /* the peer says more than it agreed to: the verdict stands without */
 	for (int i = MRC_MOMENT_PLACED; i < MRC_MOMENT_COUNT; i++)
 		note->ns[i] = heard->ns[i];
-	if (msg->is_final)
-		return; /* by a count, which came first: a text is not its */
+	if (was_final)
+		return;
 	note->text_len = heard->text_len;
 	memcpy(note->text, heard->text, heard->text_len);
 }
@@ -451,6 +452,7 @@ static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const
 	int outcome = (int)(int8_t)(uint8_t)(hdr->arg >> 16);
 	struct mrc_msg_out *msg;
 	struct mrc_note note;
+	bool was_final;
 
 	if (!ch || !ch->has_client)
 		return 0;
@@ -462,14 +464,14 @@ static int on_level(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const
 	    (note.text_len && outcome != MRC_OUT_REJECTED))
 		return -EPROTO;
 	msg = mrc_channel_out(ch, hdr->msg);
-	if (msg && is_final && msg->is_admitted && (!msg->is_final || msg->is_traced) &&
-	    !msg->is_trace_heard) {
-		note_keep(ch, msg, &note);
-		msg->is_trace_heard = true;
-	}
+	was_final = msg && msg->is_final;
 	if (!mrc_channel_out_level(ch, hdr->msg, (enum mrc_lvl)level, outcome,
 				   (uint32_t)(hdr->arg >> 32), is_final))
 		return -EPROTO;
+	if (msg && is_final && (!was_final || msg->is_traced) && !msg->is_trace_heard) {
+		note_keep(ch, msg, &note, was_final);
+		msg->is_trace_heard = true;
+	}
 	mrc_conn_touch(conn, ch);
 	return 0;
 }

@@ -260,7 +260,7 @@ void mrc_channel_in_trace(struct mrc_channel *ch, struct mrc_msg_in *msg)
 	if (msg->is_traced)
 		return;
 	msg->is_traced = true;
-	if (!msg->note)
+	if (!msg->note && mrc_notes_may_trace(&ch->in_notes))
 		msg->note = mrc_notes_take(&ch->in_notes);
 }
 
@@ -314,6 +314,9 @@ void mrc_channel_in_level_acked(struct mrc_channel *ch, uint64_t number)
 	if (!msg || !msg->is_final || mrc_bits_has(&ch->level_bits, slot_of(ch, number)))
 		return; /* it has changed since: another LEVEL is to come */
 	msg->is_final_told = true;
+	/* Its slot may be held by the client for long; what was to be said has been heard. */
+	mrc_notes_give(&ch->in_notes, msg->note);
+	msg->note = 0;
 	if (msg->is_void)
 		ch->facts |= MRC_FACT_STATE; /* the counts may pass it now */
 	counts_advance(ch);

@@ -7,7 +7,8 @@ static void trace_begin(struct mrc_channel *ch, struct mrc_msg_out *msg,
 {
 	struct mrc_note *note;
 
-	msg->note = mrc_notes_take(&ch->out_notes);
+	if (mrc_notes_may_trace(&ch->out_notes))
+		msg->note = mrc_notes_take(&ch->out_notes);
 	note = mrc_notes_at(&ch->out_notes, msg->note);
 	if (!note) {
 		ch->untraced++;

@@ -9,6 +9,7 @@ void mrc_notes_init(struct mrc_notes *notes, struct mrc_note *memory)
 {
 	notes->notes = memory;
 	notes->free = 1;
+	notes->used = 0;
 	for (uint8_t i = 0; i < MRC_NOTES; i++)
 		memory[i].next = i + 1 < MRC_NOTES ? i + 2 : 0;
 }
@@ -20,6 +21,7 @@ uint8_t mrc_notes_take(struct mrc_notes *notes)
 	if (!note)
 		return 0;
 	notes->free = notes->notes[note - 1].next;
+	notes->used++;
 	memset(&notes->notes[note - 1], 0, sizeof(notes->notes[0]));
 	return note;
 }
@@ -30,6 +32,12 @@ void mrc_notes_give(struct mrc_notes *notes, uint8_t note)
 		return;
 	notes->notes[note - 1].next = notes->free;
 	notes->free = note;
+	notes->used--;
+}
+
+bool mrc_notes_may_trace(const struct mrc_notes *notes)
+{
+	return notes->used < MRC_NOTES_TRACED;
 }
 
 struct mrc_note *mrc_notes_at(const struct mrc_notes *notes, uint8_t note)

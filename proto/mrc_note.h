@@ -19,6 +19,7 @@
 #include "mrc_base.h"
 
 #define MRC_NOTES          32 /* of one direction of a channel, at a time */
+#define MRC_NOTES_TRACED   24 /* of them may be for moments while others may need a text */
 #define MRC_TEXT_BYTES_MAX 64 /* of a rejection's text; not 0-terminated, any bytes */
 /*
  * Two clocks are taken to part from each other by no more than that: what quartz does
@@ -53,12 +54,15 @@ struct mrc_note {
 struct mrc_notes {
 	struct mrc_note *notes; /* MRC_NOTES of them, lent */
 	uint8_t free;           /* 1 + index of the first, 0: none */
+	uint8_t used;
 };
 
 /* All are free. */
 void mrc_notes_init(struct mrc_notes *notes, struct mrc_note *memory);
 /* A blank one: 1 + its index, which is what a message keeps; 0: none is free. */
 uint8_t mrc_notes_take(struct mrc_notes *notes);
+/* So few are used that one more may be for moments alone: who looks takes no text away. */
+bool mrc_notes_may_trace(const struct mrc_notes *notes);
 /* 0 is fine. */
 void mrc_notes_give(struct mrc_notes *notes, uint8_t note);
 /* NULL for 0. */

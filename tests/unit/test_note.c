@@ -148,6 +148,55 @@ static void codes_arrive_when_the_notes_are_used_up(void **state)
 	lab_pair_fini(&f.p);
 }
 
+/* The client keeps the first one's buffer, and with it the window's beginning. */
+static void texts_are_free_when_they_were_heard(void **state)
+{
+	struct fixture f;
+	uint32_t texts = 0;
+
+	lab_pair_init(&f.p, 2, NULL);
+	f.p.hosts[A].window = f.p.hosts[B].window = 64;
+	lab_timer(&f.p.hosts[A]);
+	lab_pair_run(&f.p, 20 * MRC_MS);
+	lab_pair_channel(&f.p, false, f.ids);
+	f.p.hosts[B].releases = false;
+	for (uint64_t i = 0; i < 60; i++) {
+		assert_int_equal(lab_send(&f.p.hosts[A], f.ids[A], 10, MRC_LVL_COMMITTED, i), 0);
+		lab_pair_run(&f.p, MRC_MS);
+		if (i == 0) {
+			assert_int_equal(judge(&f, MRC_EV_COMMIT, i, NULL, 0, 0, 0), 0);
+			continue;
+		}
+		assert_int_equal(judge(&f, MRC_EV_REJECT, i, "why", 3, 0, 0), 0);
+		assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_RELEASE, f.ids[B], i, 0), 0);
+		lab_pair_run(&f.p, MRC_MS);
+	}
+	for (uint32_t i = 0; i < 60; i++)
+		texts += lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, i)->msg.text_len == 3;
+	assert_int_equal(texts, 59);
+	lab_pair_fini(&f.p);
+}
+
+/* Who looks changes nothing for those that are not looked at. */
+static void tracing_leaves_room_for_texts(void **state)
+{
+	struct fixture f;
+
+	lab_pair_init(&f.p, 2, NULL);
+	f.p.hosts[A].window = f.p.hosts[B].window = 64;
+	lab_timer(&f.p.hosts[A]);
+	lab_pair_run(&f.p, 20 * MRC_MS);
+	lab_pair_channel(&f.p, false, f.ids);
+	f.p.hosts[B].releases = false;
+	for (uint64_t i = 0; i < 50; i++)
+		assert_int_equal(send_traced(&f, 10, MRC_LVL_COMMITTED, i), 0);
+	lab_pair_run(&f.p, MRC_MS);
+	assert_int_equal(judge(&f, MRC_EV_REJECT, 49, "why", 3, 0, 0), 0);
+	lab_pair_run(&f.p, MRC_MS);
+	assert_int_equal(lab_find(&f.p.hosts[A], MRC_ACT_DONE, 0, 0)->msg.text_len, 3);
+	lab_pair_fini(&f.p);
+}
+
 /* ---- moments ---- */
 
 static uint64_t stamp_later(void *context)
@@ -347,19 +396,19 @@ static void more_than_there_are_notes_are_counted(void **state)
 	for (uint64_t i = 0; i < 40; i++)
 		assert_int_equal(send_traced(&f, 10, MRC_LVL_COMMITTED, i), 0);
 	assert_true(mrc_conn_channel_info(f.p.hosts[A].conn, &iter, &info));
-	assert_int_equal(info.untraced, 40 - MRC_NOTES);
+	assert_int_equal(info.untraced, 40 - MRC_NOTES_TRACED);
 	lab_pair_run(&f.p, MRC_MS);
 	for (uint64_t i = 0; i < 40; i++)
 		assert_int_equal(lab_msg(&f.p.hosts[B], MRC_EV_RELEASE, f.ids[B], i, 0), 0);
 	lab_pair_run(&f.p, MRC_MS);
 	assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_DONE, 0), 40);
-	assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_TRACED, 0), MRC_NOTES);
+	assert_int_equal(lab_count(&f.p.hosts[A], MRC_ACT_TRACED, 0), MRC_NOTES_TRACED);
 	/* All are free again. */
-	for (uint64_t i = 0; i < MRC_NOTES; i++)
+	for (uint64_t i = 0; i < MRC_NOTES_TRACED; i++)
 		assert_int_equal(send_traced(&f, 10, MRC_LVL_COMMITTED, 40 + i), 0);
 	iter = 0;
 	assert_true(mrc_conn_channel_info(f.p.hosts[A].conn, &iter, &info));
-	assert_int_equal(info.untraced, 40 - MRC_NOTES);
+	assert_int_equal(info.untraced, 40 - MRC_NOTES_TRACED);
 	lab_pair_fini(&f.p);
 }
 
@@ -531,6 +580,7 @@ static void one_clock_needs_no_comparing(void **state)
 	assert_int_equal(traced(&f, 0)->moments_ns[MRC_MOMENT_PLACED],
 			 traced(&f, 0)->moments_ns[MRC_MOMENT_FETCHED] + LAB_DELAY_NS);
 	assert_int_equal(lab_info(&f.p.hosts[A]).clock_offset_ns, 0);
+	assert_int_equal(lab_info(&f.p.hosts[A]).clock_error_ns, 0);
 	lab_pair_fini(&f.p);
 }
 
@@ -727,6 +777,8 @@ int main(void)
 		cmocka_unit_test(text_of_a_rejection_reaches_its_sender),
 		cmocka_unit_test(text_comes_with_the_late_word_too),
 		cmocka_unit_test(codes_arrive_when_the_notes_are_used_up),
+		cmocka_unit_test(texts_are_free_when_they_were_heard),
+		cmocka_unit_test(tracing_leaves_room_for_texts),
 		cmocka_unit_test(moments_of_a_message_are_told_when_it_has_settled),
 		cmocka_unit_test(moments_come_after_the_answer),
 		cmocka_unit_test(moments_of_a_rejection_come_with_its_text),
