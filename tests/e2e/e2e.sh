@@ -17,9 +17,8 @@ set -euo pipefail
 
 # Sanitizers: stop at the first report, with a status that nothing else uses.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=99:detect_leaks=1}
-# Where a daemon's memory is compared, what was freed must not wait (up to 256 MiB of it) to be found in use, nor the
-# shadow of memory that is no more stay behind.
-[ -z "${E2E_COUNTS_MEMORY:-}" ] || ASAN_OPTIONS+=:quarantine_size_mb=1 TSAN_OPTIONS+=:flush_memory_ms=1000
+# Where a daemon's memory is compared, what was freed must not wait (up to 256 MiB of it) to be found in use.
+[ -z "${E2E_COUNTS_MEMORY:-}" ] || ASAN_OPTIONS+=:quarantine_size_mb=1
 export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=99:halt_on_error=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
