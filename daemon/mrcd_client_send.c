@@ -205,9 +205,11 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 	*next_out = client->deadline_ns;
 }
 
-/* One in so many, and the first. */
+/* One in so many, and the first; of those that say when they were submitted, as all do that came later than the wish. */
 static void send_trace(struct mrcd_channel *channel, struct mrcd_send *send, uint64_t submitted_ns)
 {
+	if (submitted_ns == 0)
+		return;
 	send->is_traced = channel->trace_turn == 0;
 	channel->trace_turn = (channel->trace_turn + 1) % channel->trace_every;
 	if (!send->is_traced)

@@ -189,6 +189,25 @@ static void one_send_in_so_many_is_traced_while_it_is_wanted(void **state)
 	prog_leave(&prog);
 }
 
+/* Its first moment is not known, and the next one's is. */
+static void what_was_submitted_before_tracing_began_is_not_traced(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev = {0};
+	struct pipe_end end;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	prog_send(&prog, &end, 10);
+	mrcd_client_side_trace(lab->worker.clients, end.cookie, 2);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, &ev), 1);
+	assert_false(ev.msg.is_traced);
+	assert_int_equal(traced_of(lab, &prog, &end, 3), 1U | 1U << 2);
+	prog_leave(&prog);
+}
+
 static void who_is_to_tell_is_told_and_believed(void **state)
 {
 	struct lab *lab = *state;
@@ -251,6 +270,7 @@ int main(void)
 		lab_test(text_that_cannot_be_ends_the_client),
 		lab_test(text_of_the_receiver_comes_with_the_answer),
 		lab_test(one_send_in_so_many_is_traced_while_it_is_wanted),
+		lab_test(what_was_submitted_before_tracing_began_is_not_traced),
 		lab_test(who_is_to_tell_is_told_and_believed),
 		lab_test(moments_are_handed_on),
 	};

@@ -35,9 +35,10 @@
  * and counts, copies an entry once, and checks the copy. The completion ring
  * cannot overflow: the daemon grants message credit only for entries it has.
  *
- * Moments. While `is_tracing` is set, SENDs say when they were submitted. Who gets an
- * ARRIVED with MRC_CQE_FLAG_TRACED says with its verdict (COMMIT, REJECT, or RELEASE)
- * when it took the message and when it judged it. All by CLOCK_MONOTONIC.
+ * Moments. While `is_tracing` is set, SENDs say when they were submitted; one that
+ * does not was there before, and is not traced. Who gets an ARRIVED with
+ * MRC_CQE_FLAG_TRACED says with its verdict (COMMIT, REJECT, or RELEASE) when it took
+ * the message and when it judged it. All by CLOCK_MONOTONIC.
  *
  * Ends. After REFUSE, CLOSED, or a CONNECTED that failed, no entry names the
  * channel again; only a REFUSE and a CLOSED may cross on the way. A message
