@@ -193,6 +193,7 @@ static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 
 	client->sq_entry_count =
 		(uint32_t)MRC_MAX(MRC_MIN(sq_count, MRCD_SQ_ENTRIES_MAX), MRCD_SQ_ENTRIES_MIN);
+	/* libmrc takes no more than 1 << 20 entries, and the texts' offsets have 32 bits. */
 	if (cq_needed > 1U << 24)
 		return -E2BIG;
 	client->cq_entry_count = (uint32_t)power_of_two_above(cq_needed);

@@ -130,8 +130,8 @@ struct mrcd_msg {
 	bool is_poisoned;    /* RELEASED: in its channel's poisoned; the engine does not know yet */
 	bool is_in_batch;    /* HELD: named, and not committed before all of the batch are */
 	struct mrcd_msg *batch_next;
-	uint64_t visible_ns,
-		verdict_ns; /* of a traced one whose verdict waits, as its client says */
+	/* Of a traced one whose verdict waits, as its client says. */
+	uint64_t visible_ns, verdict_ns;
 	uint64_t poisoned_ns;
 };
 TAILQ_HEAD(mrcd_want_list, mrcd_msg);

@@ -241,8 +241,6 @@ static json_t *message_json(const struct mrc_act_trace *act, uint64_t seq)
 			json_object_set_new(message, moments[i],
 					    json_integer((json_int_t)act->moments_ns[i]));
 	}
-	if (act->moments_ns[MRC_MOMENT_PLACED] != 0)
-		json_object_set_new(message, "error_ns", json_integer((json_int_t)act->error_ns));
 	return message;
 }
 

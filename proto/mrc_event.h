@@ -167,9 +167,8 @@ struct mrc_ev_msg {
 	bool is_traced;        /* SEND */
 	uint64_t submitted_ns; /* SEND, traced: as the client says; 0: it does not */
 	uint64_t fetched_ns;   /* SEND, traced */
-	uint64_t
-		visible_ns; /* COMMIT, REJECT, RELEASE: when it was taken, as the client says; or 0 */
-	uint64_t verdict_ns; /* COMMIT, REJECT, RELEASE: likewise, when it was said */
+	uint64_t visible_ns;   /* COMMIT, REJECT, RELEASE: when the client says it took it; or 0 */
+	uint64_t verdict_ns;   /* COMMIT, REJECT, RELEASE: likewise, when it was said */
 };
 
 struct mrc_event_in {

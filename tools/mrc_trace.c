@@ -162,6 +162,7 @@ int mrc_trace_take(struct mrc_trace *trace, const json_t *result)
 		trace->untraced_before = 0;
 	trace->untraced = untraced - trace->untraced_before;
 	trace->next = json_integer_value(next);
+	trace->is_ended = json_is_true(json_object_get(result, "ended"));
 	return json_array_size(messages) >= MRC_TRACE_ANSWER_MAX;
 }
 

@@ -75,6 +75,7 @@ struct mrc_trace {
 	uint64_t untraced; /* since the first answer: too many were traced at once */
 	uint64_t untraced_before;
 	uint64_t left_out; /* came, and were more than count_max */
+	bool is_ended;     /* the channel is no more: the last answer that is not full is all */
 	struct mrc_trace_clock clock;
 	struct mrc_trace_message *messages;
 	int64_t *spans; /* scratch of the percentiles, as long as messages */

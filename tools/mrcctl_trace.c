@@ -109,7 +109,7 @@ static void mrcctl_gathering_sleep(struct mrcctl_gathering *gathering, uint64_t 
 	gathering->is_interrupted = ppoll(&fd, 1, &timeout, NULL) > 0;
 }
 
-/* Until there are enough, time is up, or somebody says so. 0, or the exit status. */
+/* Until there are enough, time is up, the channel has ended, or somebody says so. 0, or the exit status. */
 static int mrcctl_gathering_run(struct mrcctl_gathering *gathering)
 {
 	uint64_t end_ns = mrcctl_now_ns() + gathering->options->seconds * MRCCTL_S_NS, now_ns;
@@ -121,7 +121,7 @@ static int mrcctl_gathering_run(struct mrcctl_gathering *gathering)
 		if (r < 0)
 			return -r;
 		if (gathering->trace.count >= gathering->options->count || now_ns >= end_ns ||
-		    gathering->is_interrupted)
+		    gathering->is_interrupted || (r == 0 && gathering->trace.is_ended))
 			return 0;
 		mrcctl_gathering_progress(gathering, end_ns - now_ns);
 		mrcctl_gathering_sleep(gathering, r > 0 ? 0 : end_ns - now_ns);
@@ -230,7 +230,7 @@ int mrcctl_trace(const char *socket, const struct mrcctl_trace_options *options,
 	if (r == 0)
 		r = -mrcctl_gathering_ask(&gathering, 0);
 	mrcctl_signals_let(gathering.signal_fd);
-	/* A channel that ends while it is traced leaves what was gathered; the exit status tells. */
+	/* A daemon that ends leaves what was gathered; the exit status tells. */
 	if (r == 0 || gathering.trace.count > 0) {
 		written = mrcctl_trace_write(options, &gathering.trace, perfetto, is_json);
 		r = r != 0 ? r : written;

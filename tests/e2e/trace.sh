@@ -84,7 +84,16 @@ lab_wait_for "the daemon to end by itself what nobody asks for" 15 is_not_traced
 
 if trace b/999999 2>"$LAB_DIR/log/no_channel"; then lab_fail "a channel that is not there was traced"; fi
 if trace "nobody/$channel" 2>/dev/null; then lab_fail "a channel of no peer was traced"; fi
+
+# ---- a channel may end while it is watched: what was gathered is shown at once ----
+
+lab_spawn watcher a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" trace "b/$channel" --every 1 --seconds 600 --count 100000 --json
+watcher=$LAB_PID
+lab_wait_for "the channel to be traced once more" 10 is_traced 1
 e2e_stream_end
+lab_wait_for "mrcctl trace to end with its channel" 30 lab_ended watcher
+wait "$watcher" || lab_fail "mrcctl trace ended with status $? at the end of its channel: $(cat "$LAB_DIR/log/watcher.err")"
+holds "$LAB_DIR/log/watcher.out" "what was gathered until the channel ended is shown" '.every == 1 and (.messages | length > 0)'
 
 # ---- how early the local completion comes ----
 

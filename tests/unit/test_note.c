@@ -17,6 +17,17 @@ static void fixture_init(struct fixture *f)
 	f->p.hosts[B].releases = false;
 }
 
+/* More messages at once than there are notes. */
+static void fixture_init_window(struct fixture *f, uint32_t window)
+{
+	lab_pair_init(&f->p, 2, NULL);
+	f->p.hosts[A].window = f->p.hosts[B].window = window;
+	lab_timer(&f->p.hosts[A]);
+	lab_pair_run(&f->p, 20 * MRC_MS);
+	lab_pair_channel(&f->p, false, f->ids);
+	f->p.hosts[B].releases = false;
+}
+
 static int send_traced(struct fixture *f, uint64_t len, enum mrc_lvl level, uint64_t cookie)
 {
 	struct lab_host *a = &f->p.hosts[A];
@@ -114,12 +125,7 @@ static void codes_arrive_when_the_notes_are_used_up(void **state)
 	struct fixture f;
 	uint32_t texts = 0;
 
-	lab_pair_init(&f.p, 2, NULL);
-	f.p.hosts[A].window = f.p.hosts[B].window = 64;
-	lab_timer(&f.p.hosts[A]);
-	lab_pair_run(&f.p, 20 * MRC_MS);
-	lab_pair_channel(&f.p, false, f.ids);
-	f.p.hosts[B].releases = false;
+	fixture_init_window(&f, 64);
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint64_t i = 0; i < 40; i++)
 			assert_int_equal(lab_send(&f.p.hosts[A], f.ids[A], 10, MRC_LVL_COMMITTED,
@@ -154,12 +160,7 @@ static void texts_are_free_when_they_were_heard(void **state)
 	struct fixture f;
 	uint32_t texts = 0;
 
-	lab_pair_init(&f.p, 2, NULL);
-	f.p.hosts[A].window = f.p.hosts[B].window = 64;
-	lab_timer(&f.p.hosts[A]);
-	lab_pair_run(&f.p, 20 * MRC_MS);
-	lab_pair_channel(&f.p, false, f.ids);
-	f.p.hosts[B].releases = false;
+	fixture_init_window(&f, 64);
 	for (uint64_t i = 0; i < 60; i++) {
 		assert_int_equal(lab_send(&f.p.hosts[A], f.ids[A], 10, MRC_LVL_COMMITTED, i), 0);
 		lab_pair_run(&f.p, MRC_MS);
@@ -182,12 +183,7 @@ static void tracing_leaves_room_for_texts(void **state)
 {
 	struct fixture f;
 
-	lab_pair_init(&f.p, 2, NULL);
-	f.p.hosts[A].window = f.p.hosts[B].window = 64;
-	lab_timer(&f.p.hosts[A]);
-	lab_pair_run(&f.p, 20 * MRC_MS);
-	lab_pair_channel(&f.p, false, f.ids);
-	f.p.hosts[B].releases = false;
+	fixture_init_window(&f, 64);
 	for (uint64_t i = 0; i < 50; i++)
 		assert_int_equal(send_traced(&f, 10, MRC_LVL_COMMITTED, i), 0);
 	lab_pair_run(&f.p, MRC_MS);
@@ -387,12 +383,7 @@ static void more_than_there_are_notes_are_counted(void **state)
 	struct mrc_channel_info info;
 	uint32_t iter = 0;
 
-	lab_pair_init(&f.p, 2, NULL);
-	f.p.hosts[A].window = f.p.hosts[B].window = 64;
-	lab_timer(&f.p.hosts[A]);
-	lab_pair_run(&f.p, 20 * MRC_MS);
-	lab_pair_channel(&f.p, false, f.ids);
-	f.p.hosts[B].releases = false;
+	fixture_init_window(&f, 64);
 	for (uint64_t i = 0; i < 40; i++)
 		assert_int_equal(send_traced(&f, 10, MRC_LVL_COMMITTED, i), 0);
 	assert_true(mrc_conn_channel_info(f.p.hosts[A].conn, &iter, &info));

@@ -71,6 +71,14 @@ static void trace_tells_an_unknown_moment_from_one_at_0(void **state)
 	assert_int_equal(span_ns, -30);
 }
 
+static void trace_is_ended_when_its_channel_is(void **state)
+{
+	assert_int_equal(canned_take(&trace, CANNED_ANSWER("null", "")), 0);
+	assert_false(trace.is_ended);
+	assert_int_equal(canned_take(&trace, "{\"next\":5,\"messages\":[],\"ended\":true}"), 0);
+	assert_true(trace.is_ended);
+}
+
 static void trace_refuses_what_is_no_answer(void **state)
 {
 	static const char *const rows[] = {
@@ -284,6 +292,7 @@ int main(void)
 		TEST(trace_takes_a_message_with_all_its_moments),
 		TEST(trace_tells_an_unknown_moment_from_one_at_0),
 		TEST(trace_refuses_what_is_no_answer),
+		TEST(trace_is_ended_when_its_channel_is),
 		TEST(trace_asks_from_where_the_last_answer_ended),
 		TEST(trace_wants_to_be_asked_again_after_a_full_answer),
 		TEST(trace_keeps_no_more_than_its_bound_and_counts_the_rest),

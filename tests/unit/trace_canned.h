@@ -17,9 +17,10 @@
 
 #define CANNED_CLOCK "{\"offset_ns\":-1234,\"error_ns\":8000,\"age_ns\":50000000}"
 /* `clock`, then `messages`: JSON. */
-#define CANNED_ANSWER(clock, messages)                                                   \
-	"{\"peer\":\"b\",\"service\":\"bulk\",\"channel\":7,\"every\":100,\"next\":123," \
-	"\"missed\":0,\"untraced\":0,\"clock\":" clock ",\"messages\":[" messages "]}"
+#define CANNED_ANSWER(clock, messages)                                                            \
+	"{\"peer\":\"b\",\"service\":\"bulk\",\"channel\":7,\"every\":100,\"next\":123,"          \
+	"\"ended\":false,\"missed\":0,\"untraced\":0,\"clock\":" clock ",\"messages\":[" messages \
+	"]}"
 /* `moments`: the members that differ. */
 #define CANNED_MESSAGE(seq, outcome, moments)                                      \
 	"{\"seq\":" seq ",\"number\":81" seq ",\"bytes\":1048576,\"fragments\":8," \

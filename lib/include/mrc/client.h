@@ -303,7 +303,7 @@ int mrc_msg_commit_batch(struct mrc_msg *const *msgs, size_t count);
 /*
  * Tell the sender no, with a code and, unless it is NULL, a text for people of at most
  * MRC_REJECT_TEXT_MAX bytes. The code always arrives; the text does unless many
- * rejections of the channel (32) are on their way at once.
+ * rejections of the channel (32; 8 while it is traced) are on their way at once.
  *
  * -EALREADY  it has its verdict already
  * -EMSGSIZE  the text is longer; nothing was said
