@@ -28,7 +28,9 @@ int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_o
 void mrcd_carrier_free(struct mrcd_carrier *carrier);
 
 /*
- * Does this rail have a carrier at this moment? An ioctl of 1.5 us; tells
+ * Does this rail have a carrier, as far as the kernel has worked it out? Needs
+ * no event to be read. IFF_RUNNING follows the carrier by a work queue of the
+ * kernel's, at once on a machine with time to spare. An ioctl of 1.5 us; tells
  * nobody. Without a worker->carrier: what was known last.
  */
 bool mrcd_carrier_ask(struct mrcd_rail *rail);
