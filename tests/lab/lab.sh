@@ -82,22 +82,27 @@ lab_needs() {
 		command -v "$tool" >/dev/null || missing+=("$tool")
 	done
 	[ ${#missing[@]} = 0 ] || lab_skip "not installed: ${missing[*]} (tests/lab/deps installs them)"
-	ip netns add "mrc-probe-$$" 2>/dev/null || lab_skip "this kernel or container lets nobody make network namespaces"
-	ip netns del "mrc-probe-$$"
+	ip netns add "mrc-probe-$BASHPID" 2>/dev/null || lab_skip "this kernel or container lets nobody make network namespaces"
+	ip netns del "mrc-probe-$BASHPID"
 }
 
 # Undo what labs left whose shell was killed before it could.
 lab_sweep() {
-	local dir pid started
+	local dir swept pid started
 	for dir in "${TMPDIR:-/tmp}"/mrc-lab.*/; do
 		[ -f "$dir/owner" ] || continue
 		read -r pid started <"$dir/owner" || continue
 		[ "$(lab_pid_started "$pid")" = "$started" ] && continue
+		# Whoever renames it has it to itself: labs that begin at the same time all sweep.
+		swept=${dir%/}.swept
+		mv -T "${dir%/}" "$swept" 2>/dev/null || continue
 		(
-			# shellcheck source=/dev/null
-			. "$dir/state"
-			LAB_DIR=${dir%/}
-			lab_undo
+			LAB_DIR=$swept
+			if [ -f "$LAB_DIR/state" ]; then # it was not killed in the middle of removing itself
+				# shellcheck source=/dev/null
+				. "$LAB_DIR/state"
+				lab_undo
+			fi
 			rm -rf "$LAB_DIR"
 		)
 	done
