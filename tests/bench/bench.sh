@@ -22,6 +22,8 @@ BENCH_OUT=
 BENCH_ROUNDS=
 BENCH_SECONDS=
 BENCH_QUICK=
+BENCH_QUICK_ROUNDS=3 # a benchmark of many rows sets less before bench_begin
+BENCH_QUICK_SECONDS=2
 BENCH_ONLY=
 BENCH_FAMILIES=()
 
@@ -31,8 +33,8 @@ bench_usage() {
 		${BENCH_FAMILIES:+Families: ${BENCH_FAMILIES[*]}; all of them when none is named.
 		}
 		  --quick       fewer and shorter rounds
-		  --rounds N    how often each figure is measured (5; quick: 3)
-		  --seconds N   how long each measurement takes (4; quick: 2)
+		  --rounds N    how often each figure is measured (5; quick: $BENCH_QUICK_ROUNDS)
+		  --seconds N   how long each measurement takes (4; quick: $BENCH_QUICK_SECONDS)
 		  --out DIR     where the report goes (out/bench)
 		  --help        this text
 
@@ -80,8 +82,8 @@ bench_begin() {
 		esac
 		shift
 	done
-	: "${BENCH_ROUNDS:=$([ -n "$BENCH_QUICK" ] && echo 3 || echo 5)}"
-	: "${BENCH_SECONDS:=$([ -n "$BENCH_QUICK" ] && echo 2 || echo 4)}"
+	: "${BENCH_ROUNDS:=$([ -n "$BENCH_QUICK" ] && echo "$BENCH_QUICK_ROUNDS" || echo 5)}"
+	: "${BENCH_SECONDS:=$([ -n "$BENCH_QUICK" ] && echo "$BENCH_QUICK_SECONDS" || echo 4)}"
 	: "${BENCH_OUT:=$LAB_TOP/out/bench}"
 	mkdir -p "$BENCH_OUT"
 	BENCH_OUT=$(cd "$BENCH_OUT" && pwd)
@@ -103,11 +105,11 @@ bench_row() { # ROW TITLE UNIT
 # A figure that could not be got (nothing printed, or null) is no sample, and is said.
 bench_sample() { # ROW WHO ROUND VALUE
 	if ! jq -en "${4:-null} | numbers" >/dev/null 2>&1; then
-		bench_say "  $2: round $3 gave no figure"
+		bench_say "$(printf '  round %s  %-13s %-28s %12s' "$3" "$1" "$2" "no figure")"
 		bench_line --arg row "$1" --arg who "$2" --argjson round "$3" '{kind: "lost", row: $row, who: $who, round: $round}'
 		return
 	fi
-	bench_say "$(printf '  round %s  %-28s %12.4g' "$3" "$2" "$4")"
+	bench_say "$(printf '  round %s  %-13s %-28s %12.4g' "$3" "$1" "$2" "$4")"
 	bench_line --arg row "$1" --arg who "$2" --argjson round "$3" --argjson value "$4" \
 		'{kind: "sample", row: $row, who: $who, round: $round, value: $value}'
 }
@@ -124,7 +126,7 @@ bench_aim() { # ROW WHO median|max ge|le AIM
 }
 
 bench_absent() { # ROW WHO WHY
-	bench_say "  $2: not measured: $3"
+	bench_say "$(printf '  %-22s %-28s not measured: %s' "$1" "$2" "$3")"
 	bench_line --arg row "$1" --arg who "$2" --arg why "$3" '{kind: "absent"} + $ARGS.named'
 }
 
@@ -152,13 +154,21 @@ bench_end() {
 bench_lab() {
 	lab_down
 	lab_up 2 "$1" "${2:-}"
+	bench_daemons "$1"
+}
+
+# The same from the daemons on, where a lab was made otherwise.
+bench_daemons() { # RAILS
 	lab_mrcd a
 	lab_mrcd b
-	bench_paths=$1
-	lab_wait_for "all paths" 15 bench_paths_good
+	bench_paths_are "$1"
 	lab_perf_spawn serve b serve --quiet
 	lab_wait_for "the service" 10 bench_listens
 }
 
+bench_paths_are() { # COUNT: waits until that many are good, after a failure or a drain
+	bench_paths=$1
+	lab_wait_for "$1 good paths" 20 bench_paths_good
+}
 bench_paths_good() { [ "$(lab_mrcctl a peers --json | jq '.[0].paths_good')" = "$bench_paths" ]; }
 bench_listens() { lab_mrcctl b clients --json | jq -e '[.[].listeners] | add > 0' >/dev/null; }

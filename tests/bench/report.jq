@@ -5,7 +5,7 @@ def figure: if . == null then "-" elif . == 0 then "0" else
 	(if fabs < 1 then 10000 elif fabs < 10 then 1000 elif fabs < 100 then 100 else 10 end) as $f
 	| (. * $f | round / $f | tostring) end;
 def holds($value; $sense; $aim): if $sense == "ge" then $value >= $aim elif $sense == "le" then $value <= $aim else null end;
-def verdict: if .reached == null then "" elif .reached then "yes" else "**no**" end;
+def verdict: if .aim == null then "" elif .reached == null then "not measured" elif .reached then "yes" else "**no**" end;
 def wanted: if .sense == "ge" then "≥ \(.aim | figure)" elif .sense == "le" then "≤ \(.aim | figure)" else "" end;
 
 .[0] as $machine
@@ -13,25 +13,30 @@ def wanted: if .sense == "ge" then "≥ \(.aim | figure)" elif .sense == "le" th
 | [$all[] | select(.kind == "row")] as $rows
 | [$rows[] | . as $row | {
 	row: .row, title: .title, unit: .unit,
-	who: ([$all[] | select(.kind == "sample" and .row == $row.row)] | group_by(.who) | map({
-		who: .[0].who, first: (.[0] | [.round, 0]), median: (map(.value) | median), min: (map(.value) | min),
+	# in the order in which they were first measured
+	who: ([$all[] | select(.kind == "sample" and .row == $row.row)] as $samples
+		| [$samples | reduce .[].who as $who ([]; if index($who) then . else . + [$who] end)
+			| .[] as $who | $samples | map(select(.who == $who))] | map({
+		who: .[0].who, median: (map(.value) | median), min: (map(.value) | min),
 		max: (map(.value) | max), values: map({round, value})})),
 	absent: [$all[] | select(.kind == "absent" and .row == $row.row) | {who, why}],
 	lost: [$all[] | select(.kind == "lost" and .row == $row.row) | {who, round}],
 	}
-	| .who |= map(del(.first))
 	| . as $made
 	| .ratios = [$all[] | select(.kind == "ratio" and .row == $row.row) | . as $ratio
 		| ([$made.who[] | select(.who == $ratio.who) | .values[]]) as $a
 		| ([$made.who[] | select(.who == $ratio.other) | .values[]]) as $b
 		| [$a[] | . as $x | $b[] | select(.round == $x.round and .value != 0) | $x.value / .value * $ratio.factor] as $each
-		| select($each | length > 0)
 		| {who: .who, other: .other, factor: .factor, sense: .sense, aim: .aim, ratio: ($each | median), min: ($each | min), max: ($each | max)}
-		| .reached = (if .aim == null then null else holds(.ratio; .sense; .aim) end)]
+		# without the other there is nothing to say; that WHO itself gave no figure is no success
+		| .reached = (if .aim == null or (.ratio == null and ($a | length) > 0) then null
+			elif .ratio == null then ($made.absent | any(.who == $ratio.who) | if . then null else false end)
+			else holds(.ratio; .sense; .aim) end)]
 	| .aims = [$all[] | select(.kind == "aim" and .row == $row.row) | . as $aim
-		| ($made.who[] | select(.who == $aim.who)) as $a
+		| ([$made.who[] | select(.who == $aim.who)][0]) as $a
 		| {who: .who, of: .of, sense: .sense, aim: .aim, value: (if .of == "max" then $a.max else $a.median end)}
-		| .reached = holds(.value; .sense; .aim)]
+		| .reached = (if .value != null then holds(.value; .sense; .aim)
+			elif ($made.absent | any(.who == $aim.who)) then null else false end)]
 	] as $report
 | [$report[] | (.ratios[], .aims[]) | select(.reached == false)] as $missed
 | {
@@ -41,10 +46,12 @@ def wanted: if .sense == "ge" then "≥ \(.aim | figure)" elif .sense == "le" th
 		 + "medians of \($machine.rounds) rounds of \($machine.seconds) s where a row says nothing else, in turn; in brackets smallest to largest.", ""]
 		+ ["| what | measured | ratio | wanted | reached |", "|---|---|---|---|---|"]
 		+ [$report[] | . as $row
-			| (([.who[] | "\(.who) \(.median | figure) (\(.min | figure) to \(.max | figure))"] + [.absent[] | "\(.who): not measured, \(.why)"])
+			| (([.who[] | "\(.who) \(.median | figure) (\(.min | figure) to \(.max | figure))"] + [.absent[] | "\(.who): not measured, \(.why)"]
+				+ (.lost | group_by(.who) | map("\(.[0].who): no figure in \(length) of the rounds")))
 				| join("; ")) as $measured
 			| ([.ratios[] | {text: ("\(.who) / \(if .factor != 1 then "(\(1 / .factor | figure) of \(.other))" else .other end): "
-					+ "\(.ratio | figure) (\(.min | figure) to \(.max | figure))"), wanted: wanted, verdict: verdict}]
+					+ (if .ratio == null then "-" else "\(.ratio | figure) (\(.min | figure) to \(.max | figure))" end)),
+					wanted: wanted, verdict: verdict}]
 				+ [.aims[] | {text: "\(.who), \(.of): \(.value | figure) \($row.unit)", wanted: wanted, verdict: verdict}]) as $lines
 			| if ($lines | length) == 0 then "| \(.title), \(.unit) | \($measured) | | | |"
 			  else $lines | to_entries[]
