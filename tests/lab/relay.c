@@ -487,12 +487,12 @@ static void command_take(struct relay *relay, char *line)
 		}
 		for (int i = from; i <= to; i++)
 			if (!value || !setting_take(&settings[i], key, value)) {
-				printf("{\"error\": \"'%s %s': allowed are delay and jitter (1ms, "
+				printf("{\"error\": \"'%s%s%s': allowed are delay and jitter (1ms, "
 				       "to "
 				       "60s), loss and duplicate (1%%), burst (8), reorder on or "
 				       "off, queue (1 to %u), way ab, ba or both, clear, "
 				       "counters\"}\n",
-				       key, value ? value : "", QUEUE_MAX);
+				       key, value ? " " : "", value ? value : "", QUEUE_MAX);
 				fflush(stdout);
 				return;
 			}
