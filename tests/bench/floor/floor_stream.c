@@ -266,7 +266,8 @@ int floor_stream(int argc, char **argv)
 	if (sender == 0)
 		send_for_ever(&stream, chunk);
 	floor_netns_enter(stream.to);
-	fd = accept(floor_listen(stream.address, stream.port, stream.protocol), NULL, NULL);
+	/* at any address: further paths of MPTCP come to the others */
+	fd = accept(floor_listen("0.0.0.0", stream.port, stream.protocol), NULL, NULL);
 	if (fd < 0)
 		floor_fail("accept: %s", strerror(errno));
 	if (recv(fd, chunk, 1, MSG_PEEK) != 1)
