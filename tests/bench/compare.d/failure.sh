@@ -272,6 +272,7 @@ failure_share() { # WHO CUT_MS ALL_MS
 		"$LAB_DIR/curve-$1"
 }
 
+# The times are those of failure_picture, which calls this.
 failure_draw() { # SUFFIX TERMINAL WHO...
 	local suffix=$1 terminal=$2 who separator='plot' cut back
 	shift 2

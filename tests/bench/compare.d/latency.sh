@@ -14,7 +14,7 @@ latency_spin_us=50        # mrc-perf --spin; the daemon's own is its default
 latency_daemon_spin_us=50 # that default: timers: spin in mrcd.conf(5)
 
 family_latency() {
-	latency_ms=$((BENCH_SECONDS * (${#BENCH_QUICK} > 0 ? 125 : 250))) # of each measurement; there are many
+	latency_ms=$((BENCH_SECONDS * 250)) # of each measurement; there are many
 	bench_lab "$latency_rails"
 	lab_perf_spawn serve-spin b serve --quiet --service spin --spin "${latency_spin_us}us"
 	lab_wait_for "the service that yields" 10 latency_both_listen
@@ -23,7 +23,7 @@ family_latency() {
 		latency_chain block "$pinning"
 		latency_chain spin "$pinning"
 	done
-	latency_pin none
+	latency_pin none || :
 	latency_peers
 	latency_tail
 	lab_down
@@ -38,12 +38,15 @@ latency_chain() { # block|spin PINNING
 	local -A pinnings=([none]="not pinned" [pair]="client and daemon on one core" [cross]="every hop to the other core")
 	[ "$1" = block ] || spin_us=$latency_spin_us
 	waits=$([ "$1" = block ] && echo "clients block" || echo "clients yield for $latency_spin_us us")
-	bench_row "$row" "8-byte ping-pong, $waits, ${pinnings[$2]}: round trip p50 ($((latency_ms)) ms each)" us
+	bench_row "$row" "8-byte ping-pong, $waits, ${pinnings[$2]}: round trip p50 ($latency_ms ms each)" us
 	if [ "$2" != none ] && [ "$(nproc)" -lt 2 ]; then
 		bench_absent "$row" mrcd "it takes two cores"
 		return
 	fi
-	latency_pin "$2"
+	if ! latency_pin "$2"; then
+		bench_absent "$row" mrcd "the daemons cannot be pinned here"
+		return
+	fi
 	for ((round = 1; round <= BENCH_ROUNDS; round++)); do
 		bench_sample "$row" mrcd "$round" "$(latency_mrcd "$1" "$2" .p50)"
 		[ -x "$BENCH_FLOOR" ] || continue
@@ -56,7 +59,7 @@ latency_chain() { # block|spin PINNING
 	fi
 }
 
-# Daemons and servers, which stay; the client that asks is pinned as it starts. What host a's end has is in `of_a`.
+# Daemons and servers, which stay; the client that asks is pinned as it starts, to the first core.
 latency_pin() { # PINNING
 	local all
 	all=0-$(($(nproc) - 1))
@@ -68,10 +71,10 @@ latency_pin() { # PINNING
 }
 
 latency_pin_all() { # MRCD_A MRCD_B SERVERS
-	taskset -acp "$1" "$(lab_pid mrcd-a)" >/dev/null
-	taskset -acp "$2" "$(lab_pid mrcd-b)" >/dev/null
-	taskset -acp "$3" "$(lab_pid serve)" >/dev/null
-	taskset -acp "$3" "$(lab_pid serve-spin)" >/dev/null
+	taskset -acp "$1" "$(lab_pid mrcd-a)" >/dev/null &&
+		taskset -acp "$2" "$(lab_pid mrcd-b)" >/dev/null &&
+		taskset -acp "$3" "$(lab_pid serve)" >/dev/null &&
+		taskset -acp "$3" "$(lab_pid serve-spin)" >/dev/null
 }
 
 # us of the round trip, or nothing
@@ -109,7 +112,10 @@ latency_peers() {
 			unset "call[$peer]"
 		fi
 	done
-	if [ -n "${call[sockperf]:-}" ]; then latency_sockperf_serve; fi
+	if [ -n "${call[sockperf]:-}" ] && ! latency_serve sockperf 11111 sockperf server --tcp -i 0.0.0.0 -p 11111; then
+		bench_absent "$row" "${name[sockperf]}" "its server did not start"
+		unset "call[sockperf]"
+	fi
 	for ((round = 1; round <= BENCH_ROUNDS; round++)); do
 		bench_sample "$row" "mrcd" "$round" "$(latency_mrcd block none .p50)"
 		bench_sample "$row" "mrcd, clients yield" "$round" "$(latency_mrcd spin none .p50)"
@@ -122,11 +128,6 @@ latency_peers() {
 	done
 }
 
-latency_sockperf_serve() {
-	lab_spawn sockperf b sockperf server --tcp -i 0.0.0.0 -p 11111
-	lab_wait_for "sockperf" 5 latency_listens b 11111
-}
-
 latency_listens() { lab_exec "$1" ss -Hltn "sport = :$2" | grep -q .; } # HOST PORT
 
 # Its smallest message is 14 bytes. Seconds are whole ones, and the first and last parts of them are not counted.
@@ -136,26 +137,27 @@ latency_sockperf() { # [PERCENTILE [RAIL]]
 		awk -v want="${1:-50.000}" '$3 == "percentile" && $4 == want { print $6 }'
 }
 
-# Servers of these two serve once. Where the cores are taken a turn costs milliseconds instead of microseconds, and they
+# The servers of these two serve once. Where the cores are taken a turn costs milliseconds instead of microseconds, and they
 # have no limit of time: then there is no figure.
 latency_fi_pingpong() {
 	local count=$((BENCH_SECONDS * 500))
-	latency_once fi_pingpong 47592 fi_pingpong -p tcp -e msg -I "$count" -S 8 || return 0
+	latency_serve fi_pingpong 47592 fi_pingpong -p tcp -e msg -I "$count" -S 8 || return 0
 	{ timeout $((BENCH_SECONDS + 5)) ip netns exec "$(lab_namespace a)" fi_pingpong -p tcp -e msg -I "$count" -S 8 \
 		"$(lab_address b 0)" 2>/dev/null || :; } | awk '$1 == 8 { print 2 * $7 }'
-	latency_once_end fi_pingpong
+	latency_unserve fi_pingpong
 }
 
 latency_ucx() {
 	local -a settings=("UCX_TLS=tcp" "UCX_NET_DEVICES=r0,r1,r2,r3")
-	latency_once ucx 13337 env "${settings[@]}" ucx_perftest -p 13337 || return 0
+	latency_serve ucx 13337 env "${settings[@]}" ucx_perftest -p 13337 || return 0
 	{ timeout $((BENCH_SECONDS + 5)) ip netns exec "$(lab_namespace a)" env "${settings[@]}" ucx_perftest \
 		"$(lab_address b 0)" -p 13337 -t tag_lat -s 8 -n $((BENCH_SECONDS * 1000)) -w 500 -f -v 2>/dev/null || :; } |
 		awk -F, '$1 ~ /^ *[0-9]+$/ { print 2 * $2 }'
-	latency_once_end ucx
+	latency_unserve ucx
 }
 
-latency_once() { # NAME PORT COMMAND...
+# A server on b, until it listens; 1: it does not
+latency_serve() { # NAME PORT COMMAND...
 	local server=$1 port=$2 left
 	shift 2
 	lab_spawn "$server" b "$@"
@@ -163,11 +165,11 @@ latency_once() { # NAME PORT COMMAND...
 		if latency_listens b "$port"; then return 0; fi
 		sleep 0.02
 	done
-	latency_once_end "$server"
+	latency_unserve "$server"
 	return 1
 }
 
-latency_once_end() { ! lab_alive "$1" || lab_kill "$1"; }
+latency_unserve() { ! lab_alive "$1" || lab_kill "$1"; }
 
 # ---- the tail ----
 
@@ -181,7 +183,12 @@ latency_tail() {
 	fi
 	LAB_WIRE=relay bench_lab "$latency_rails"
 	latency_ms=$((BENCH_SECONDS * 500)) # a thousandth of them has to be many
-	if command -v sockperf >/dev/null; then latency_sockperf_serve; fi
+	local has_tcp=
+	if command -v sockperf >/dev/null && latency_serve sockperf 11111 sockperf server --tcp -i 0.0.0.0 -p 11111; then
+		has_tcp=1
+	else
+		bench_absent "$row" "TCP on the bad one" "sockperf is not installed, or did not start"
+	fi
 	lost=()
 	for ((round = 1; round <= BENCH_ROUNDS; round++)); do
 		before=$(latency_relays)
@@ -191,7 +198,7 @@ latency_tail() {
 		sleep 1
 		before=$(latency_relays)
 		bench_sample "$row" "mrcd, one bad" "$round" "$(latency_mrcd block none .p999)"
-		if command -v sockperf >/dev/null; then
+		if [ -n "$has_tcp" ]; then
 			bench_sample "$row" "TCP on the bad one" "$round" "$(latency_sockperf 99.900 "$rail")"
 		fi
 		lost+=("$(latency_relays | jq -c --argjson before "$before" --argjson rail "$rail" '
