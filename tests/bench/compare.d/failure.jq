@@ -13,7 +13,8 @@ def rate($points; $from; $to): [$points[] | select(.begin >= $from and .end <= $
 def median: sort | if length == 0 then null else .[length / 2 | floor] end;
 ([$events[] | rate($points; .fault_us - 500000; .fault_us) | select(. != null)] | median) as $healthy
 | [$events[] | . as $event
-	| (.done_us + $tail_us) as $fault_end
+	# what is never healed may wait for timers before it stands still
+	| (if .heal_us == null then .until_us else .done_us + $tail_us end) as $fault_end
 	| [$points[] | select(.begin >= $event.fault_us - 600000 and .end <= $event.until_us)] as $near
 	| {
 		stall_ms: gap(.fault_us; $fault_end),
@@ -25,6 +26,6 @@ def median: sort | if length == 0 then null else .[length / 2 | floor] end;
 		back_s: ([$near[] | .begin | select(. >= $event.heal_us and . + 500000 <= $event.until_us)]
 			| map(select(rate($near; .; . + 520000) >= 0.95 * $healthy)) | first // null
 			| if . != null then (. - $event.heal_us) / 1e6
-			  elif $event.until_us - $event.heal_us > 5000000 then ($event.until_us - $event.heal_us) / 1e6
+			  elif $event.until_us - $event.heal_us > 4000000 then ($event.until_us - $event.heal_us) / 1e6
 			  else null end),
 	} end)]

@@ -14,7 +14,7 @@ failure_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 failure_rails=4
 failure_size=64KiB     # so that a healthy stream completes one every 0.14 ms
 failure_least_us=500   # shorter gaps are not noted
-failure_tail_us=100000 # so long after a fault its gap may begin
+failure_tail_us=100000 # so long after a fault its gap may begin; MPTCP: to the end of its stream
 failure_tick_ms=20
 
 family_failure() {
@@ -89,7 +89,7 @@ failure_drill() { # KIND RAIL
 	sleep 0.2
 	heal=$(failure_now_us)
 	failure_undo "$1" "$2"
-	failure_wait 6 failure_is_whole || bench_say "  drill on rail $2: not as before within 6 s"
+	failure_wait 4 failure_is_whole || bench_say "  drill on rail $2: not as before within 4 s"
 	sleep 0.1 # so that the half second that was good enough lies in the drill
 	printf '{"fault_us": %s, "done_us": %s, "heal_us": %s, "until_us": %s}\n' "$fault" "$done_us" "$heal" "$(failure_now_us)"
 }
@@ -233,16 +233,16 @@ failure_picture() {
 	fi
 }
 
-# Seconds and Gb/s into $LAB_DIR/curve-WHO, so shifted that the cable is pulled at its time
+# Seconds and Gb/s into $LAB_DIR/curve-WHO, so shifted that the cable is pulled at its time; a second more than is drawn
 failure_pull() { # WHO CUT_MS BACK_MS ALL_MS
 	local result=$LAB_DIR/log/mptcp.out start cut name=mptcp
 	if [ "$1" = MPTCP ]; then
-		failure_mptcp_start "$4" 100 || return 1
+		failure_mptcp_start $(($4 + 1000)) 100 || return 1
 	else
 		name=drawn
 		result=$LAB_DIR/log/drawn.out
 		failure_wait 15 bench_paths_good || return 1
-		lab_perf_spawn drawn a stream b --size "$failure_size" --in-flight 64 --duration "${4}ms" --interval 100ms \
+		lab_perf_spawn drawn a stream b --size "$failure_size" --in-flight 64 --duration "$(($4 + 1000))ms" --interval 100ms \
 			--control none --json
 		failure_wait 10 grep -q ' s ' "$LAB_DIR/log/drawn.err" || return 1
 	fi
@@ -252,7 +252,7 @@ failure_pull() { # WHO CUT_MS BACK_MS ALL_MS
 	lab_cut 1 b
 	failure_sleep_until $((start + $3))
 	lab_heal 1
-	failure_wait $(($4 / 1000 + 15)) lab_ended "$name" || return 1
+	failure_wait $(($4 / 1000 + 16)) lab_ended "$name" || return 1
 	jq -r --argjson cut "$cut" --argjson at "$2" '.start_unix_us as $start | .series[] | select(.span_ns > 0)
 		| ((.t_ns - .span_ns) / 1e9, .t_ns / 1e9) as $t | [$t + ($start - $cut) / 1e6 + $at / 1e3, .bytes * 8 / .span_ns] | @tsv' \
 		"$result" >"$LAB_DIR/curve-$1" 2>/dev/null
