@@ -201,8 +201,9 @@ static int take_duration(enum option_id id, const char *text, uint64_t min, uint
 	if (perf_duration_parse(text, out) == 0 && *out >= min && *out <= max)
 		return 0;
 	return fail(error_out,
-		    "--%s '%s': allowed is %" PRIu64 "ms to %" PRIu64 "s, as 500ms, 10s, 2min",
-		    option_rows[id].name, text, min / NS_PER_MS, max / NS_PER_S);
+		    "--%s '%s': allowed is %" PRIu64 "%s to %" PRIu64 "s, as 500ms, 10s, 2min",
+		    option_rows[id].name, text, min % NS_PER_MS ? min / 1000 : min / NS_PER_MS,
+		    min % NS_PER_MS ? "us" : "ms", max / NS_PER_S);
 }
 
 static int take_number(enum option_id id, const char *text, uint64_t min, uint64_t max,
@@ -297,7 +298,7 @@ static int option_take(struct perf_options *options, enum option_id id, const ch
 		return take_duration(id, text, 10 * NS_PER_MS, 3600 * NS_PER_S,
 				     &options->interval_ns, error_out);
 	case OPTION_STALLS:
-		return take_duration(id, text, NS_PER_MS, 3600 * NS_PER_S, &options->stalls_ns,
+		return take_duration(id, text, NS_PER_MS / 10, 3600 * NS_PER_S, &options->stalls_ns,
 				     error_out);
 	case OPTION_PACE:
 		if (perf_rate_parse(text, &options->pace_bits_per_s) != 0 ||

@@ -120,6 +120,7 @@ json_t *perf_result_json(const struct perf_result *result)
 	json_object_set_new(json, "integrity", json_string(options->is_unchecked ? "off" : "on"));
 	json_object_set_new(json, "in_flight", integer(result->in_flight));
 	json_object_set_new(json, "channels", integer(options->channels));
+	json_object_set_new(json, "start_unix_us", integer(result->start_wall_ns / 1000));
 	json_object_set_new(json, "duration_ns", integer(result->duration_ns));
 	json_object_set_new(json, "messages", integer(result->messages));
 	json_object_set_new(json, "bytes", integer(result->bytes));

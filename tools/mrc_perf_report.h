@@ -39,6 +39,7 @@ struct perf_result {
 	struct perf_series series;
 	const struct perf_stall *stall; /* borrowed: its notes; NULL: none */
 	uint64_t start_ns;              /* of the run, on the clock of the notes */
+	uint64_t start_wall_ns;         /* the same by the clock on the wall */
 };
 
 const char *perf_outcome_name(uint32_t outcome);

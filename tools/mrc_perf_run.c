@@ -301,6 +301,7 @@ static bool run_lanes_are_ready(const struct perf_run *run)
 static void run_begin(struct perf_run *run, uint64_t now_ns)
 {
 	run->phase = PERF_PHASE_RUNNING;
+	run->result.start_wall_ns = perf_wall_ns() - (perf_now_ns() - now_ns);
 	run->start_ns = run->completed_last_ns = run->tick_last_ns = run->pace_next_ns = now_ns;
 	run->end_ns = run->options->duration_ns ? now_ns + run->options->duration_ns : UINT64_MAX;
 	run->tick_next_ns = now_ns + run->options->interval_ns;

@@ -17,6 +17,9 @@
 # undone when the shell ends, however it ends; what a killed shell (SIGKILL)
 # left is swept by the next lab_up. Only processes started here are ended.
 #
+# With LAB_WIRE=relay the two hosts' rails are TUN devices joined by a process
+# each (relay.c), which can delay, lose and double packets: lab_relay.
+#
 # With LAB_PLACE=guest hosts a and b are what tests/vm/rails.sh makes in a
 # virtual machine, and their rails may be verbs rails (LAB_RAIL_TYPE).
 #
@@ -29,9 +32,11 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${MRCD:=$MRC_BUILD/daemon/mrcd}"
 : "${MRCCTL:=$MRC_BUILD/tools/mrcctl}"
 : "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
+: "${LAB_RELAY:=$MRC_BUILD/tests/lab/relay}"
 : "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
 : "${LAB_POLL:=0.02}" # seconds between two looks at a condition: looking costs processes
 : "${LAB_MTU:=1500}"
+: "${LAB_WIRE:=veth}"       # or relay, between two hosts: see lab_relay
 : "${LAB_PLACE:=netns}"   # or guest, or devices (tests/vm/devices.sh)
 : "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it; several words: one for each rail
 : "${LAB_RAIL_MORE:=}"    # more keys of each rail, as `, retry-count: 3`
@@ -115,7 +120,7 @@ lab_letter() {
 
 lab_save() {
 	{
-		declare -p LAB_ID LAB_RAILS LAB_RATE LAB_MTU
+		declare -p LAB_ID LAB_RAILS LAB_RATE LAB_MTU LAB_WIRE
 		declare -p LAB_HOSTS
 	} >"$LAB_DIR/state"
 }
@@ -126,6 +131,7 @@ lab_up() {
 	LAB_RAILS=$2
 	LAB_RATE=${3:-}
 	lab_needs
+	[ "$LAB_WIRE" = veth ] || lab_relay_check "$host_count"
 	lab_sweep
 	LAB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/mrc-lab.XXXXXX")
 	LAB_ID=${LAB_DIR##*.}
@@ -194,7 +200,9 @@ lab_address() { # HOST RAIL
 
 lab_rail_make() {
 	local rail=$1 host index=0 switch
-	if [ ${#LAB_HOSTS[@]} = 2 ]; then
+	if [ "$LAB_WIRE" = relay ]; then
+		lab_relay_make "$rail"
+	elif [ ${#LAB_HOSTS[@]} = 2 ]; then
 		ip -n "$(lab_namespace a)" link add "r$rail" index $((1001 + rail)) mtu "$LAB_MTU" type veth \
 			peer name "r$rail" index $((2001 + rail)) mtu "$LAB_MTU" netns "$(lab_namespace b)"
 	elif [ ${#LAB_HOSTS[@]} -gt 2 ]; then
@@ -449,6 +457,40 @@ lab_slow() {
 		fi
 	done
 }
+
+# ---- rails whose cable is a process (LAB_WIRE=relay) ----
+
+lab_relay_check() { # HOSTS
+	case $LAB_WIRE in relay) ;; *) lab_fail "LAB_WIRE is veth or relay, not '$LAB_WIRE'" ;; esac
+	[ "$1" = 2 ] || lab_fail "LAB_WIRE=relay joins two hosts, not $1"
+	[ -x "$LAB_RELAY" ] || lab_skip "there is no relay at $LAB_RELAY: build the tests, or set MRC_BUILD"
+	[ -c /dev/net/tun ] || lab_skip "there is no /dev/net/tun, which rails through a relay need"
+}
+
+lab_relay_make() { # RAIL
+	local rail=$1 control=$LAB_DIR/host/relay-$1
+	mkfifo "$control"
+	"$LAB_RELAY" --end "$(lab_namespace a):r$rail:$((1001 + rail))" --end "$(lab_namespace b):r$rail:$((2001 + rail))" \
+		--mtu "$LAB_MTU" --seed "$((rail + 1))" --control "$control" \
+		>"$LAB_DIR/log/relay-$rail.out" 2>"$LAB_DIR/log/relay-$rail.err" </dev/null &
+	lab_remember "$!" "relay-$rail"
+	lab_wait_for "the relay of rail $rail" 5 lab_relay_answered "$rail" 0
+}
+
+# lab_relay RAIL COMMAND...: tells a rail's relay, and prints its answer (JSON). As `delay 1ms loss 1% burst 8`,
+# `way ab delay 5ms`, `clear`, `counters`: see relay.c.
+lab_relay() {
+	local rail=$1 lines
+	shift
+	lab_alive "relay-$rail" || lab_fail "rail $rail has no relay, or no longer"
+	lines=$(wc -l <"$LAB_DIR/log/relay-$rail.out")
+	printf '%s\n' "$*" >"$LAB_DIR/host/relay-$rail"
+	lab_wait_for "the relay of rail $rail to answer" 5 lab_relay_answered "$rail" "$lines"
+	tail -n 1 "$LAB_DIR/log/relay-$rail.out"
+	! tail -n 1 "$LAB_DIR/log/relay-$rail.out" | grep -q '^{"error"' || return 1
+}
+
+lab_relay_answered() { [ "$(wc -l <"$LAB_DIR/log/relay-$1.out")" -gt "$2" ]; } # RAIL LINES
 
 # lab_rate RAIL: what the rail is limited to now, or nothing
 lab_rate() {

@@ -177,7 +177,7 @@ static void options_say_what_is_allowed(void **state)
 		{{"bw", "b", "--duration", "10"}, "500ms"},
 		{{"bw", "b", "--duration", "10 s"}, "500ms"},
 		{{"bw", "b", "--interval", "1ms"}, "10ms to 3600s"},
-		{{"bw", "b", "--stalls", "999us"}, "1ms to 3600s"},
+		{{"bw", "b", "--stalls", "99us"}, "100us to 3600s"},
 		{{"serve", "--stalls", "5ms"}, "no meaning with serve"},
 		{{"bw", "b", "--level", "done"}, "placed, visible or committed"},
 		{{"bw", "b", "--integrity", "none"}, "--integrity 'none': allowed is on or off"},

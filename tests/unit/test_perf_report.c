@@ -365,25 +365,11 @@ static void control_is_beside_the_socket(void **state)
 static void result_has_the_shape_that_scripts_read(void **state)
 {
 	static const char *const keys[] = {
-		"mode",
-		"target",
-		"size_bytes",
-		"level",
-		"in_flight",
-		"channels",
-		"duration_ns",
-		"messages",
-		"bytes",
-		"rate_bytes_per_s",
-		"rate_messages_per_s",
-		"latency_ns",
-		"stall_ns_max",
-		"stall_at_ns",
-		"stalls",
-		"stalls_dropped",
-		"verify",
-		"outcomes",
-		"series",
+		"mode",           "target",       "size_bytes",       "level",
+		"in_flight",      "channels",     "start_unix_us",    "duration_ns",
+		"messages",       "bytes",        "rate_bytes_per_s", "rate_messages_per_s",
+		"latency_ns",     "stall_ns_max", "stall_at_ns",      "stalls",
+		"stalls_dropped", "verify",       "outcomes",         "series",
 	};
 	struct perf_options options = {.mode = PERF_MODE_BW,
 				       .target = "b/perf",
@@ -402,6 +388,7 @@ static void result_has_the_shape_that_scripts_read(void **state)
 	stall->notes_dropped = 4;
 	result->stall = stall;
 	result->start_ns = 6000;
+	result->start_wall_ns = 1700000000123453789;
 	result->options = &options;
 	result->duration_ns = 2000000000;
 	result->messages = 10;
@@ -425,6 +412,8 @@ static void result_has_the_shape_that_scripts_read(void **state)
 	assert_int_equal(json_integer_value(
 				 json_object_get(json_object_get(json, "latency_ns"), "p999")),
 			 50);
+	assert_int_equal(json_integer_value(json_object_get(json, "start_unix_us")),
+			 1700000000123453);
 	part = json_object_get(json, "outcomes");
 	assert_int_equal(json_integer_value(json_object_get(part, "OK")), 10);
 	assert_int_equal(json_integer_value(json_object_get(part, "UNKNOWN")), 2);
