@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,6 +272,14 @@ void mrcd_client_activate(struct mrcd_client *client)
 	mrcd_client_side_schedule(client->side);
 }
 
+/* While the worker looks for work it looks here too, unless this client has been idle for long. */
+static bool client_is_watched(const struct mrcd_client *client, uint64_t now_ns)
+{
+	const struct mrcd_worker *worker = client->side->worker;
+
+	return worker->wait.is_looking && now_ns - client->idle_since_ns < worker->conf->spin_ns;
+}
+
 /* One client's part of a turn. Answers whether there was anything; *stays_out: look again next turn. */
 static bool client_turn(struct mrcd_client *client, uint64_t now_ns, bool *stays_out)
 {
@@ -294,8 +301,7 @@ static bool client_turn(struct mrcd_client *client, uint64_t now_ns, bool *stays
 		return true;
 	if (done > 0)
 		client->idle_since_ns = now_ns;
-	*stays_out = now_ns - client->idle_since_ns < client->side->worker->conf->spin_ns ||
-		     done > 0 || !mrcd_client_sleep(client);
+	*stays_out = done > 0 || client_is_watched(client, now_ns) || !mrcd_client_sleep(client);
 	return done > 0;
 }
 
@@ -332,11 +338,10 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
 	for (uint32_t i = 0; i < pump_count; i++)
 		mrcd_peer_pump(side->pumping[i]);
 	mrcd_client_side_flush(side);
-	if (!TAILQ_EMPTY(&side->active)) {
-		if (!had_work)
-			sched_yield(); /* polling: whoever we wait for may need this processor */
+	if (had_work)
+		mrcd_worker_worked(side->worker);
+	if (!TAILQ_EMPTY(&side->active))
 		mrcd_client_side_schedule(side);
-	}
 }
 
 static void on_bell(evutil_socket_t fd, short what, void *context)

@@ -2,6 +2,7 @@
 #include "mrcd_worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,22 @@ static struct event_base *mrcd_worker_base_new(void)
 		return NULL;
 	}
 	return base;
+}
+
+static void mrcd_worker_on_look(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_worker *worker = context;
+	uint64_t now_ns = mrcd_worker_now(worker);
+	bool do_yield;
+
+	if (!mrcd_wait_look(&worker->wait, now_ns, &do_yield))
+		return;
+	if (do_yield) {
+		sched_yield(); /* whoever we wait for may need this processor */
+		if (!mrcd_wait_yielded(&worker->wait, now_ns, mrcd_worker_now(worker)))
+			return;
+	}
+	mrcd_worker_look_soon(worker);
 }
 
 static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_conf_rail *conf)
@@ -152,6 +169,10 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 		mrcd_err("cannot make an event loop");
 		goto err_free_worker;
 	}
+	mrcd_wait_init(&worker->wait, conf->spin_ns, worker->start_ns);
+	worker->look_event = evtimer_new(worker->base, mrcd_worker_on_look, worker);
+	if (worker->look_event == NULL)
+		goto err_free_worker;
 	r = mrcd_traces_new(worker, &worker->traces);
 	if (r < 0)
 		goto err_free_worker;
@@ -275,6 +296,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	for (int i = 0; i < 2; i++)
 		mrcd_peer_free(worker->loop_ends[i]);
 	free(worker->peers);
+	if (worker->look_event != NULL)
+		event_free(worker->look_event);
 	if (worker->base != NULL)
 		event_base_free(worker->base);
 	free(worker);

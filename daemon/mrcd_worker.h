@@ -20,6 +20,7 @@
 
 #include "mrcd_conf.h"
 #include "mrcd_rail.h"
+#include "mrcd_wait.h"
 
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
@@ -48,6 +49,8 @@ struct mrcd_worker {
 	struct mrcd_control *control;     /* ours */
 	struct mrcd_traces *traces;       /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
+	struct mrcd_wait wait;
+	struct event *look_event; /* ours; pending while wait.is_looking */
 };
 
 /* CLOCK_MONOTONIC, read afresh. */
@@ -55,6 +58,21 @@ uint64_t mrcd_worker_clock_ns(void);
 
 /* The same, remembered in worker->now_ns. */
 uint64_t mrcd_worker_now(struct mrcd_worker *worker);
+
+/* By the timer: made active from its own callback it would run again before any I/O. */
+static inline void mrcd_worker_look_soon(struct mrcd_worker *worker)
+{
+	struct timeval now = {0};
+
+	event_add(worker->look_event, &now);
+}
+
+/* There was work (frames, entries of a ring) at worker->now_ns: look for more before sleeping. */
+static inline void mrcd_worker_worked(struct mrcd_worker *worker)
+{
+	if (mrcd_wait_work(&worker->wait, worker->now_ns))
+		mrcd_worker_look_soon(worker);
+}
 
 /*
  * A loop, its rails and its peers; nothing is open yet, nothing is heard and

@@ -659,6 +659,7 @@ static void daemon_polls_for_a_while_before_it_sleeps(void **state)
 	struct prog prog;
 
 	lab->conf.spin_ns = 3600 * MRC_S;
+	lab->worker.wait.is_looking = true;
 	prog_attach(lab, &prog, "x");
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP});
 	lab_turn(lab);
@@ -666,7 +667,23 @@ static void daemon_polls_for_a_while_before_it_sleeps(void **state)
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP}); /* without the bell */
 	lab_turn(lab);
 	assert_int_equal(prog.shm->sq_head, 2);
+	lab->worker.wait.is_looking = false;
+	lab_turn(lab);
+	assert_int_equal(prog.shm->daemon_sleeping, 1);
+	prog_leave(&prog);
+}
+
+static void daemon_that_looks_for_others_lets_an_idle_client_be(void **state)
+{
+	struct lab *lab = *state;
+	struct prog prog;
+
 	lab->conf.spin_ns = 0;
+	lab->worker.wait.is_looking = true;
+	prog_attach(lab, &prog, "x");
+	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP});
+	lab_turn(lab);
+	assert_int_equal(prog.shm->sq_head, 1);
 	lab_turn(lab);
 	assert_int_equal(prog.shm->daemon_sleeping, 1);
 	prog_leave(&prog);
@@ -861,6 +878,7 @@ int main(void)
 		lab_test(bell_made_blocking_does_not_stop_the_daemon),
 		lab_test(daemon_sleeps_when_idle_and_is_woken_by_the_bell_alone),
 		lab_test(daemon_polls_for_a_while_before_it_sleeps),
+		lab_test(daemon_that_looks_for_others_lets_an_idle_client_be),
 		lab_test(daemon_looks_once_more_before_it_sleeps),
 		lab_test(idle_daemon_has_nothing_to_do),
 		lab_test(client_is_rung_once_and_only_when_it_sleeps),
