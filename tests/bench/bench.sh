@@ -22,6 +22,8 @@ BENCH_OUT=
 BENCH_ROUNDS=
 BENCH_SECONDS=
 BENCH_QUICK=
+BENCH_QUICK_ROUNDS=3 # a benchmark with many points sets these lower
+BENCH_QUICK_SECONDS=2
 BENCH_ONLY=
 BENCH_FAMILIES=()
 
@@ -31,8 +33,8 @@ bench_usage() {
 		${BENCH_FAMILIES:+Families: ${BENCH_FAMILIES[*]}; all of them when none is named.
 		}
 		  --quick       fewer and shorter rounds
-		  --rounds N    how often each figure is measured (5; quick: 3)
-		  --seconds N   how long each measurement takes (4; quick: 2)
+		  --rounds N    how often each figure is measured (5; quick: $BENCH_QUICK_ROUNDS)
+		  --seconds N   how long each measurement takes (4; quick: $BENCH_QUICK_SECONDS)
 		  --out DIR     where the report goes (out/bench)
 		  --help        this text
 
@@ -80,8 +82,8 @@ bench_begin() {
 		esac
 		shift
 	done
-	: "${BENCH_ROUNDS:=$([ -n "$BENCH_QUICK" ] && echo 3 || echo 5)}"
-	: "${BENCH_SECONDS:=$([ -n "$BENCH_QUICK" ] && echo 2 || echo 4)}"
+	: "${BENCH_ROUNDS:=$([ -n "$BENCH_QUICK" ] && echo "$BENCH_QUICK_ROUNDS" || echo 5)}"
+	: "${BENCH_SECONDS:=$([ -n "$BENCH_QUICK" ] && echo "$BENCH_QUICK_SECONDS" || echo 4)}"
 	: "${BENCH_OUT:=$LAB_TOP/out/bench}"
 	mkdir -p "$BENCH_OUT"
 	BENCH_OUT=$(cd "$BENCH_OUT" && pwd)
@@ -107,7 +109,7 @@ bench_sample() { # ROW WHO ROUND VALUE
 		bench_line --arg row "$1" --arg who "$2" --argjson round "$3" '{kind: "lost", row: $row, who: $who, round: $round}'
 		return
 	fi
-	bench_say "$(printf '  round %s  %-28s %12.4g' "$3" "$2" "$4")"
+	bench_say "$(printf '  round %s  %-22s %-28s %12.4g' "$3" "$1" "$2" "$4")"
 	bench_line --arg row "$1" --arg who "$2" --argjson round "$3" --argjson value "$4" \
 		'{kind: "sample", row: $row, who: $who, round: $round, value: $value}'
 }

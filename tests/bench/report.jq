@@ -13,13 +13,14 @@ def wanted: if .sense == "ge" then "≥ \(.aim | figure)" elif .sense == "le" th
 | [$all[] | select(.kind == "row")] as $rows
 | [$rows[] | . as $row | {
 	row: .row, title: .title, unit: .unit,
-	who: ([$all[] | select(.kind == "sample" and .row == $row.row)] | group_by(.who) | map({
-		who: .[0].who, first: (.[0] | [.round, 0]), median: (map(.value) | median), min: (map(.value) | min),
+	# in the order in which they were first measured: 1, 4, 16, and not 1, 16, 4
+	who: ([$all | to_entries[] | .value + {at: .key} | select(.kind == "sample" and .row == $row.row)]
+		| group_by(.who) | sort_by(.[0].at) | map({
+		who: .[0].who, median: (map(.value) | median), min: (map(.value) | min),
 		max: (map(.value) | max), values: map({round, value})})),
 	absent: [$all[] | select(.kind == "absent" and .row == $row.row) | {who, why}],
 	lost: [$all[] | select(.kind == "lost" and .row == $row.row) | {who, round}],
 	}
-	| .who |= map(del(.first))
 	| . as $made
 	| .ratios = [$all[] | select(.kind == "ratio" and .row == $row.row) | . as $ratio
 		| ([$made.who[] | select(.who == $ratio.who) | .values[]]) as $a
