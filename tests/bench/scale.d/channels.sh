@@ -51,12 +51,12 @@ scale_channels_busy() { # ROUND COUNT
 	each=$((count < 128 ? 128 / count : 1))
 	scale_lab 2
 	scale_daemons 2 "$SCALE_CHANNELS_YAML"
-	scale_timed "mrcd-a mrcd-b" rate b --channels "$count" --in-flight "$each"
-	bench_sample channels-rate "$who" "$round" "$(scale_figure '.rate_messages_per_s / 1e3')"
-	bench_sample channels-rate-cpu "$who" "$round" "$(scale_cpu_message)"
-	scale_timed "mrcd-a mrcd-b" bw b --size 64KiB --channels "$count" --in-flight "$each"
-	bench_sample channels-bandwidth "$who" "$round" "$(scale_figure '.rate_bytes_per_s * 8e-9')"
-	bench_sample channels-bandwidth-cpu "$who" "$round" "$(scale_cpu_gib)"
+	scale_crowd "mrcd-a mrcd-b" 1 "$count" rate b --in-flight "$each" || :
+	scale_crowd_rate channels-rate "$who" "$round"
+	scale_crowd_end 1
+	scale_crowd "mrcd-a mrcd-b" 1 "$count" bw b --size 64KiB --in-flight "$each" || :
+	scale_crowd_bandwidth channels-bandwidth "$who" "$round" 65536
+	scale_crowd_end 1
 }
 
 # In turn on the same daemons: the others come and go.
@@ -64,19 +64,17 @@ scale_channels_among() { # ROUND IDLE
 	local round=$1 idle=$2 count who
 	scale_lab 2
 	scale_daemons 2 "$SCALE_CHANNELS_YAML"
-	scale_timed "mrcd-a mrcd-b" rate b # memory is new but once
 	for count in 0 "$idle"; do
 		who="$count idle"
 		[ "$count" = 0 ] || scale_hold holder "$count"
-		if ! scale_wait 30 scale_channels_are "$count"; then
+		scale_wait 30 scale_channels_are "$count" ||
 			bench_say "  $count channels did not open: $(tail -n 1 "$LAB_DIR/log/holder.err")"
-			SCALE_JSON='' SCALE_CPU_NS=''
-		else
-			scale_timed "mrcd-a mrcd-b" rate b
-		fi
-		bench_sample channels-idle-rate "$who" "$round" "$(scale_figure '.rate_messages_per_s / 1e3')"
-		bench_sample channels-idle-rate-cpu "$who" "$round" "$(scale_cpu_message)"
-		[ -z "$SCALE_JSON" ] || scale_timed "mrcd-a mrcd-b" lat b
+		SCALE_OTHERS=$count
+		scale_crowd "mrcd-a mrcd-b" 1 1 rate b || :
+		scale_crowd_rate channels-idle-rate "$who" "$round"
+		scale_crowd_end 1
+		SCALE_OTHERS=0
+		scale_timed lat b
 		bench_sample channels-idle-latency "$who" "$round" "$(scale_figure '.latency_ns.p50 / 1e3')"
 	done
 }

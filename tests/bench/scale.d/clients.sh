@@ -8,6 +8,7 @@ scale_clients() {
 	bench_row clients-rate "64 B messages of all programs together, 256 of each under way" "1000/s"
 	bench_row clients-rate-cpu "the same, both daemons' processor time" us/message
 	bench_row clients-bandwidth "1 MiB messages of all programs together, 2 of each under way" Gb/s
+	bench_row clients-bandwidth-cpu "the same, both daemons' processor time" s/GiB
 	bench_row clients-rest "both daemons at rest with attached programs" "% of a core"
 	bench_row clients-rest-each "what a program at rest adds to that" "% of a core"
 	bench_row clients-memory "Pss of the daemon with programs at rest, one channel each" MiB
@@ -68,80 +69,21 @@ scale_clients_rest() { # ROUND COUNT...
 	done
 }
 
-# So many programs at once; they do not begin together: what is counted is what the daemon has answered on each channel
-# in the same time, when all of them run. In $LAB_DIR/before and after, one line for each channel.
-scale_clients_run() { # NAMES COUNT MODE ARGUMENTS...: whether there is something to count
-	local names=$1 count=$2 number
-	shift 2
-	for ((number = 1; number <= count; number++)); do
-		lab_perf_spawn "client-$number" a "$@" --duration 0 --interval 3600s --control none --connect-timeout 60s --quiet
-	done
-	scale_clients_count "$names" "$count"
-}
-scale_clients_count() { # "NAME..." CHANNELS
-	local names before
-	read -ra names <<<"$1"
-	if ! scale_wait 60 scale_channels_are "$2"; then
-		bench_say "  $2 channels did not open: $(cat "$LAB_DIR"/log/client-*.err | tail -n 1)"
-		SCALE_CPU_NS=''
-		return 1
-	fi
-	scale_clients_settle
-	before=$(scale_cpu_ns "${names[@]}")
-	scale_progress >"$LAB_DIR/before" || :
-	sleep "$BENCH_SECONDS"
-	scale_progress >"$LAB_DIR/after" || :
-	SCALE_CPU_NS=$(scale_calc '$b - $a' "$before" "$(scale_cpu_ns "${names[@]}")")
-}
-# The first touch of a page costs a virtual machine up to 50 us, and many programs have many: that is not what they cost
-# later on. So wait until the daemons' memory has nearly stopped to grow.
-scale_clients_settle() {
-	local left before after
-	before=0
-	for ((left = 12; left > 0; left--)); do
-		sleep 1
-		after=$(scale_calc '$a + $b' "$(scale_pss mrcd-a)" "$(scale_pss mrcd-b)")
-		[ -n "$after" ] || return 0
-		[ "$((after - before))" -ge $((1 << 20)) ] || return 0
-		before=$after
-	done
-}
-scale_clients_end() { # COUNT
-	local number
-	# all first: one after the other they would be waited for, and the rest get more
-	for ((number = 1; number <= $1; number++)); do kill -TERM "$(lab_pid "client-$number")" 2>/dev/null || :; done
-	for ((number = 1; number <= $1; number++)); do lab_kill "client-$number" TERM; done
-	scale_wait 10 scale_channels_are 0 || :
-}
-
-# Of each channel how many messages a second; channels that were not there all the time do not count.
-scale_clients_rates() { # FILTER of the array of rates, in the order of their channels
-	jq -n --rawfile before "$LAB_DIR/before" --rawfile after "$LAB_DIR/after" "
-		def lines: split(\"\n\") | map(select(. != \"\") | split(\" \") | {id: .[1], ms: (.[0] | tonumber), n: (.[2] | tonumber)});
-		(\$before | lines | INDEX(.id)) as \$old
-		| [\$after | lines[] | select(\$old[.id]) | (.n - \$old[.id].n) * 1e3 / (.ms - \$old[.id].ms)]
-		| select(length > 0) | $1 | numbers" 2>/dev/null || :
-}
-
 scale_clients_together() { # ROUND COUNT
 	local round=$1 count=$2 who bare
 	who=$(scale_who "$count" program)
 	scale_lab 2
 	scale_daemons 2
 	bare=$(scale_pss mrcd-a)
-	rm -f "$LAB_DIR/before" "$LAB_DIR/after"
-	scale_clients_run "mrcd-a mrcd-b" "$count" rate b || :
-	bench_sample clients-rate "$who" "$round" "$(scale_clients_rates 'add / 1e3')"
-	bench_sample clients-rate-cpu "$who" "$round" \
-		"$(scale_calc '$a / 1e3 / $b' "$SCALE_CPU_NS" "$(scale_clients_rates "add * $BENCH_SECONDS")")"
+	scale_crowd "mrcd-a mrcd-b" "$count" 1 rate b || :
+	scale_crowd_rate clients-rate "$who" "$round"
 	# each goes round its rings, and touches all of them in time
 	bench_sample clients-memory-each "$who, sending" "$round" \
 		"$(scale_calc '($a - $b) / $c / 1024' "$(scale_pss mrcd-a)" "$bare" "$count")"
-	scale_clients_end "$count"
-	rm -f "$LAB_DIR/before" "$LAB_DIR/after"
-	scale_clients_run "mrcd-a mrcd-b" "$count" bw b --in-flight 2 || :
-	bench_sample clients-bandwidth "$who" "$round" "$(scale_clients_rates 'add * 1048576 * 8e-9')"
-	scale_clients_end "$count"
+	scale_crowd_end "$count"
+	scale_crowd "mrcd-a mrcd-b" "$count" 1 bw b --in-flight 2 || :
+	scale_crowd_bandwidth clients-bandwidth "$who" "$round" 1048576
+	scale_crowd_end "$count"
 }
 
 scale_clients_shaped() { # ROUND COUNT...
@@ -151,19 +93,17 @@ scale_clients_shaped() { # ROUND COUNT...
 	scale_daemons 4
 	for count in "$@"; do
 		who=$(scale_who "$count" program)
-		rm -f "$LAB_DIR/before" "$LAB_DIR/after"
-		scale_clients_run "mrcd-a mrcd-b" "$count" bw b --size 128KiB --in-flight 4 || :
+		scale_crowd "mrcd-a mrcd-b" "$count" 1 bw b --size 128KiB --in-flight 4 || :
 		bench_sample clients-fair "$who" "$round" \
-			"$(scale_clients_rates "select(length == $count) | pow(add; 2) / (length * (map(. * .) | add))")"
-		scale_clients_end "$count"
+			"$(scale_crowd_figure "select(length == $count) | map(.rate) | pow(add; 2) / (length * (map(. * .) | add))")"
+		scale_crowd_end "$count"
 	done
 
 	# The greedy one comes last: its channels have the highest numbers.
-	rm -f "$LAB_DIR/before" "$LAB_DIR/after"
-	if scale_clients_greedy; then scale_clients_count "mrcd-a mrcd-b" 23 || :; fi
+	if scale_clients_greedy; then scale_crowd_count "mrcd-a mrcd-b" 23 bw || :; fi
 	bench_sample clients-fair-greedy "16 channels" "$round" \
-		"$(scale_clients_rates 'select(length == 23) | (.[7:] | add) / ((.[:7] | add) / 7)')"
-	scale_clients_end 8
+		"$(scale_crowd_figure 'select(length == 23) | map(.rate) | (.[7:] | add) / ((.[:7] | add) / 7)')"
+	scale_crowd_end 8
 
 	for count in 0 1 8; do
 		who="beside $count"
@@ -173,13 +113,13 @@ scale_clients_shaped() { # ROUND COUNT...
 		done
 		scale_wait 30 scale_channels_are "$count" || bench_say "  not all bulk programs connected"
 		[ "$count" = 0 ] || sleep 1
-		scale_timed "mrcd-a mrcd-b" lat b
+		scale_timed lat b
 		bench_sample clients-beside-latency "$who" "$round" "$(scale_figure '.latency_ns.p99 / 1e3')"
 		# 64 B * 8 * 1,000
-		scale_timed "mrcd-a mrcd-b" rate b --pace 512kb/s
+		scale_timed rate b --pace 512kb/s
 		bench_sample clients-beside-paced "$who" "$round" "$(scale_figure '.latency_ns.p99 / 1e3')"
 		bench_sample clients-beside-median "$who" "$round" "$(scale_figure '.latency_ns.p50 / 1e3')"
-		scale_clients_end "$count"
+		scale_crowd_end "$count"
 	done
 }
 

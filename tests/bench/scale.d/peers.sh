@@ -32,27 +32,27 @@ scale_peers() {
 }
 
 scale_peers_point() { # ROUND COUNT
-	local round=$1 count=$2 who pss='' rest='' added=$(($2 - 1))
+	local round=$1 count=$2 who pss rest row added=$(($2 - 1))
 	who=$(scale_who "$count" peer)
 	scale_lab 2
-	if scale_peers_up "$count"; then
-		rest=$(scale_idle mrcd-a)
-		pss=$(scale_pss mrcd-a)
-		lab_perf_spawn serve b serve --quiet
-		scale_wait 10 bench_listens || :
-		scale_timed mrcd-a rate b
-	else
+	if ! scale_peers_up "$count"; then
 		bench_say "  not all of $count peers connected"
-		SCALE_JSON='' SCALE_CPU_NS=''
+		for row in rest memory rate rate-cpu bandwidth bandwidth-cpu latency; do bench_sample "peers-$row" "$who" "$round" ''; done
+		return
 	fi
+	rest=$(scale_idle mrcd-a)
+	pss=$(scale_pss mrcd-a)
 	bench_sample peers-rest "$who" "$round" "$rest"
 	bench_sample peers-memory "$who" "$round" "$(scale_calc '$a / 1048576' "$pss")"
-	bench_sample peers-rate "$who" "$round" "$(scale_figure '.rate_messages_per_s / 1e3')"
-	bench_sample peers-rate-cpu "$who" "$round" "$(scale_cpu_message)"
-	[ -z "$SCALE_JSON" ] || scale_timed mrcd-a bw b
-	bench_sample peers-bandwidth "$who" "$round" "$(scale_figure '.rate_bytes_per_s * 8e-9')"
-	bench_sample peers-bandwidth-cpu "$who" "$round" "$(scale_cpu_gib)"
-	[ -z "$SCALE_JSON" ] || scale_timed mrcd-a lat b
+	lab_perf_spawn serve b serve --quiet
+	scale_wait 10 bench_listens || :
+	scale_crowd mrcd-a 1 1 rate b || :
+	scale_crowd_rate peers-rate "$who" "$round"
+	scale_crowd_end 1
+	scale_crowd mrcd-a 1 1 bw b || :
+	scale_crowd_bandwidth peers-bandwidth "$who" "$round" 1048576
+	scale_crowd_end 1
+	scale_timed lat b
 	bench_sample peers-latency "$who" "$round" "$(scale_figure '.latency_ns.p50 / 1e3')"
 	if [ "$count" = 1 ]; then
 		scale_peers_first_pss=$pss scale_peers_first_rest=$rest

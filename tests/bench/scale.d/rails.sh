@@ -19,13 +19,13 @@ scale_rails() {
 			LAB_RAILS=$count
 			scale_daemons "$count"
 			bench_sample rails-rest "$who" "$round" "$(scale_idle mrcd-a mrcd-b)"
-			scale_timed "mrcd-a mrcd-b" bw b
-			bench_sample rails-bandwidth "$who" "$round" "$(scale_figure '.rate_bytes_per_s * 8e-9')"
-			bench_sample rails-bandwidth-cpu "$who" "$round" "$(scale_cpu_gib)"
-			scale_timed "mrcd-a mrcd-b" rate b
-			bench_sample rails-rate "$who" "$round" "$(scale_figure '.rate_messages_per_s / 1e3')"
-			bench_sample rails-rate-cpu "$who" "$round" "$(scale_cpu_message)"
-			scale_timed "mrcd-a mrcd-b" lat b
+			scale_crowd "mrcd-a mrcd-b" 1 1 bw b || :
+			scale_crowd_bandwidth rails-bandwidth "$who" "$round" 1048576
+			scale_crowd_end 1
+			scale_crowd "mrcd-a mrcd-b" 1 1 rate b || :
+			scale_crowd_rate rails-rate "$who" "$round"
+			scale_crowd_end 1
+			scale_timed lat b
 			bench_sample rails-latency "$who" "$round" "$(scale_figure '.latency_ns.p50 / 1e3')"
 			scale_daemons_end
 		done
