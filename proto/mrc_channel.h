@@ -151,6 +151,7 @@ struct mrc_channel {
 	struct mrc_list in_lazy;    /* has facts that may wait a little */
 	struct mrc_list in_drain;   /* something of the peer's may still land: ended, or void */
 	struct mrc_list in_flow;    /* has fragments to send */
+	uint64_t spent;             /* of its flow's turns */
 	struct mrc_flow *flow;
 
 	/* Flags for the embedder; each stays set until the action is taken. */

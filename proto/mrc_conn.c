@@ -472,6 +472,55 @@ bool mrc_conn_channel_is_over(const struct mrc_channel *ch)
 	return ch->ctl_unacked == 0 && ch->peer_drained && (!ch->drained_owed || ch->drained_acked);
 }
 
+/* Behind all who have spent as much or less; who has just spent finds his place from the end. */
+static void flow_place(struct mrc_conn *conn, struct mrc_flow *flow)
+{
+	struct mrc_list *at;
+
+	mrc_list_remove(&flow->in_turns);
+	at = conn->turns.prev;
+	while (at != &conn->turns &&
+	       mrc_list_entry(at, struct mrc_flow, in_turns)->spent > flow->spent)
+		at = at->prev;
+	mrc_list_push(at->next, &flow->in_turns);
+}
+
+static void channel_place(struct mrc_channel *ch)
+{
+	struct mrc_list *channels = &ch->flow->channels;
+	struct mrc_list *at;
+
+	mrc_list_remove(&ch->in_flow);
+	at = channels->prev;
+	while (at != channels && mrc_list_entry(at, struct mrc_channel, in_flow)->spent > ch->spent)
+		at = at->prev;
+	mrc_list_push(at->next, &ch->in_flow);
+}
+
+static void turns_join(struct mrc_conn *conn, struct mrc_channel *ch)
+{
+	struct mrc_flow *flow = ch->flow;
+
+	if (mrc_list_is_empty(&ch->in_flow)) {
+		ch->spent = MRC_MAX(ch->spent, flow->channels_spent);
+		channel_place(ch);
+	}
+	if (mrc_list_is_empty(&flow->in_turns)) {
+		flow->spent = MRC_MAX(flow->spent, conn->turns_spent);
+		flow_place(conn, flow);
+	}
+}
+
+void mrc_conn_turn_spend(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t bytes)
+{
+	ch->flow->channels_spent = ch->spent;
+	ch->spent += bytes;
+	channel_place(ch);
+	conn->turns_spent = ch->flow->spent;
+	ch->flow->spent += bytes;
+	flow_place(conn, ch->flow);
+}
+
 void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 {
 	uint32_t facts;
@@ -499,10 +548,8 @@ void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 		conn->lazy_due_ns =
 			MRC_MIN(conn->lazy_due_ns, conn->now_ns + mrc_conn_ack_delay_ns(conn));
 	}
-	if (ch->ready_head != MRC_SLOT_NONE && ch->flow) {
-		mrc_list_push_once(&ch->flow->channels, &ch->in_flow);
-		mrc_list_push_once(&conn->turns, &ch->flow->in_turns);
-	}
+	if (ch->ready_head != MRC_SLOT_NONE && ch->flow)
+		turns_join(conn, ch);
 }
 
 void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int outcome, uint32_t code)

@@ -633,9 +633,7 @@ static bool next_data(struct mrc_conn *conn, struct mrc_action *act)
 		}
 		ch = mrc_list_entry(flow->channels.next, struct mrc_channel, in_flow);
 		if (channel_data(conn, ch, act, &is_idle)) {
-			/* Turns go by client, then channel. */
-			mrc_list_push(&flow->channels, &ch->in_flow);
-			mrc_list_push(&conn->turns, &flow->in_turns);
+			mrc_conn_turn_spend(conn, ch, act->post.hdr.body_len + MRC_WIRE_HDR_BYTES);
 			return true;
 		}
 		if (!is_idle)

@@ -38,14 +38,23 @@ struct mrc_key {
 	uint64_t base;
 };
 
-/* One client's channels with something to send; turns go by client, then channel. */
+/*
+ * One client's channels with something to send; turns go by client, then channel.
+ *
+ * Next is who has spent the least, in bytes: a small message waits for one
+ * fragment of the others and not for one of each, and nobody gets more for
+ * cutting his data otherwise. Who comes begins where the turns are, so nothing
+ * is saved up (start-time fair queueing).
+ */
 struct mrc_flow {
 	uint32_t id;
 	uint32_t channel_count;
 	uint32_t space;                     /* its landing memory's number on the wire */
 	struct mrc_key keys[MRC_PATHS_MAX]; /* to it, by path index; given to the peer */
 	struct mrc_list in_turns;           /* conn->turns, while it has active channels */
-	struct mrc_list channels;           /* active ones */
+	uint64_t spent;                     /* of the conn's turns */
+	struct mrc_list channels;           /* active ones, least spent first */
+	uint64_t channels_spent;            /* where their turns are */
 	struct mrc_flow *next;
 };
 
@@ -137,7 +146,8 @@ struct mrc_conn {
 
 	/* Work lists of channels. */
 	struct mrc_list all, client_work, fact_work, lazy_work, drain_work;
-	struct mrc_list turns;  /* of flows */
+	struct mrc_list turns;  /* of flows, least spent first */
+	uint64_t turns_spent;   /* where they are */
 	uint64_t backlog_bytes; /* granted and never sent, all channels */
 
 	/* Control log. */
@@ -218,6 +228,8 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch);
 bool mrc_conn_channel_is_over(const struct mrc_channel *ch);
 /* Something about the channel has changed: put it on the lists it belongs to. */
 void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch);
+/* What it sent has a price: this channel and its flow go to their new places in the turns. */
+void mrc_conn_turn_spend(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t bytes);
 /* It ends now: unanswered sends get `outcome`. */
 void mrc_conn_channel_end(struct mrc_conn *conn, struct mrc_channel *ch, int outcome,
 			  uint32_t code);

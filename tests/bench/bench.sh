@@ -109,7 +109,7 @@ bench_sample() { # ROW WHO ROUND VALUE
 		bench_line --arg row "$1" --arg who "$2" --argjson round "$3" '{kind: "lost", row: $row, who: $who, round: $round}'
 		return
 	fi
-	bench_say "$(printf '  round %s  %-13s %-28s %12.4g' "$3" "$1" "$2" "$4")"
+	bench_say "$(printf '  round %s  %-22s %-28s %12.4g' "$3" "$1" "$2" "$4")"
 	bench_line --arg row "$1" --arg who "$2" --argjson round "$3" --argjson value "$4" \
 		'{kind: "sample", row: $row, who: $who, round: $round, value: $value}'
 }

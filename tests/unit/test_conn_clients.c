@@ -186,23 +186,29 @@ static void a_second_new_epoch_changes_nothing_about_what_ended_in_the_first(voi
 
 /* ---- turns ---- */
 
+/* The number-th channel that this side opens, of this client; the peer accepts it. */
+static void accepted_of(struct lab_host *h, uint32_t flow, uint32_t number, uint32_t *id_out,
+			uint32_t *wire_id_out)
+{
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACCEPT, .msg = number};
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+
+	assert_int_equal(open_of(h, flow, id_out), 0);
+	lab_pump(h);
+	*wire_id_out = hdr.channel = mrc_conn_channel(h->conn, *id_out)->wire_id;
+	hdr.body_len = lab_half(body, LAB_RING_BYTES, LAB_MSG_MAX, LAB_WINDOW, NULL);
+	assert_int_equal(lab_feed(h, 0, hdr, body), 0);
+}
+
 /* DESIGN 8: turns go by client, then by channel, so nobody gains by opening more of them. */
 static void clients_take_turns_however_many_channels_they_have(void **state)
 {
-	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
 	struct lab_host h;
 	uint32_t ids[4] = {0}, wire_ids[4], greedy = 0;
 
 	lab_solo_up(&h, 1, false);
-	for (uint32_t i = 0; i < 4; i++) { /* the first client has three */
-		struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACCEPT, .msg = i};
-
-		assert_int_equal(open_of(&h, i < 3 ? 1 : 2, &ids[i]), 0);
-		lab_pump(&h);
-		wire_ids[i] = hdr.channel = mrc_conn_channel(h.conn, ids[i])->wire_id;
-		hdr.body_len = lab_half(body, LAB_RING_BYTES, LAB_MSG_MAX, LAB_WINDOW, NULL);
-		assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
-	}
+	for (uint32_t i = 0; i < 4; i++) /* the first client has three */
+		accepted_of(&h, i < 3 ? 1 : 2, i, &ids[i], &wire_ids[i]);
 	lab_pump(&h);
 	lab_ack_all(&h);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -214,6 +220,61 @@ static void clients_take_turns_however_many_channels_they_have(void **state)
 	for (uint32_t i = 0; i < 6; i++)
 		greedy += lab_posted(&h, MRC_WIRE_FRAG, 0, i)->hdr.channel != wire_ids[3];
 	assert_int_equal(greedy, 3);
+	lab_host_fini(&h);
+}
+
+/* Turns are of bytes: small messages wait for one large one, not for one each. Of clients, and of channels. */
+static void small_messages_do_not_wait_for_a_large_one_each(void **state)
+{
+	for (uint32_t flow = 1; flow <= 2; flow++) {
+		struct lab_host h;
+		uint32_t ids[2] = {0}, wire_ids[2], large = 0;
+
+		lab_solo_up(&h, 1, false);
+		for (uint32_t i = 0; i < 2; i++)
+			accepted_of(&h, i == 0 ? 1 : flow, i, &ids[i], &wire_ids[i]);
+		lab_pump(&h);
+		lab_ack_all(&h);
+		for (uint32_t n = 0; n < 4; n++)
+			assert_int_equal(lab_send(&h, ids[0], 8000, MRC_LVL_PLACED, n), 0);
+		for (uint32_t n = 0; n < 12; n++)
+			assert_int_equal(lab_send(&h, ids[1], 64, MRC_LVL_PLACED, n), 0);
+		lab_pump(&h);
+		assert_int_equal(lab_posted_count(&h, MRC_WIRE_FRAG, 0), 16);
+		for (uint32_t i = 0; i < 13; i++)
+			large += lab_posted(&h, MRC_WIRE_FRAG, 0, i)->hdr.channel == wire_ids[0];
+		assert_int_equal(large, 1);
+		lab_host_fini(&h);
+	}
+}
+
+/* Nor does anybody save up turns: who was still does not shut out who was not. */
+static void who_was_idle_has_saved_up_nothing(void **state)
+{
+	struct lab_host h;
+	uint32_t ids[2] = {0}, wire_ids[2], late = 0, from;
+
+	lab_solo_up(&h, 1, false);
+	for (uint32_t i = 0; i < 2; i++)
+		accepted_of(&h, 1 + i, i, &ids[i], &wire_ids[i]);
+	lab_pump(&h);
+	lab_ack_all(&h);
+	for (uint32_t n = 0; n < 8; n++)
+		assert_int_equal(lab_send(&h, ids[0], 4000, MRC_LVL_PLACED, n), 0);
+	lab_pump(&h);
+	lab_ack_all(&h);
+	from = h.log_count;
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t n = 0; n < 4; n++)
+			assert_int_equal(lab_send(&h, ids[i], 1000, MRC_LVL_PLACED, 10 + n), 0);
+	}
+	lab_pump(&h);
+	assert_int_equal(lab_posted_count(&h, MRC_WIRE_FRAG, from), 8);
+	for (uint32_t i = 0; i < 4; i++)
+		late += lab_posted(&h, MRC_WIRE_FRAG, from, i)->hdr.channel == wire_ids[1];
+	/* The first began where the last of the 4000 left it, which is one of them ahead at most. */
+	assert_in_range(late, 2, 4);
+	assert_int_equal(lab_posted(&h, MRC_WIRE_FRAG, from, 7)->hdr.channel, wire_ids[0]);
 	lab_host_fini(&h);
 }
 
@@ -360,6 +421,8 @@ int main(void)
 		cmocka_unit_test(a_word_about_a_message_that_is_settled_comes_too_late),
 		cmocka_unit_test(a_second_new_epoch_changes_nothing_about_what_ended_in_the_first),
 		cmocka_unit_test(clients_take_turns_however_many_channels_they_have),
+		cmocka_unit_test(small_messages_do_not_wait_for_a_large_one_each),
+		cmocka_unit_test(who_was_idle_has_saved_up_nothing),
 		cmocka_unit_test(a_client_that_dies_is_not_told_what_it_did_not_hear),
 		cmocka_unit_test(the_first_end_of_a_channel_stands),
 		cmocka_unit_test(a_refusal_of_what_was_closed_is_no_news),
