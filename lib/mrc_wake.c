@@ -10,7 +10,6 @@
 
 #define SPIN_NS_DEFAULT 50000ULL
 #define SPIN_US_MAX     1000000UL
-#define CROWDED_NS      100000000ULL
 
 static uint64_t spin_ns_from_env(void)
 {
@@ -88,30 +87,22 @@ static void spin_shrink(struct mrc_wake *wake)
 
 bool mrc_wake_spin(struct mrc_wake *wake, struct mrc_ring *ring, uint64_t deadline_ns)
 {
-	uint64_t now_ns, before_ns, end_ns;
+	uint64_t end_ns;
 
 	if (mrc_ring_is_filled(ring))
 		return true;
 	if (wake->spin_ns == 0)
 		return false;
-	now_ns = mrc_now_ns();
-	if (now_ns < wake->crowded_until_ns)
-		return false;
-	end_ns = now_ns + wake->spin_ns;
+	end_ns = mrc_now_ns() + wake->spin_ns;
 	if (end_ns > deadline_ns)
 		end_ns = deadline_ns;
 	do {
-		before_ns = now_ns;
 		sched_yield();
-		now_ns = mrc_now_ns();
-		/* Others need the processor: who yields waits behind them all, who sleeps is woken before them. */
-		if (now_ns - before_ns >= wake->spin_ns_max)
-			wake->crowded_until_ns = now_ns + CROWDED_NS;
 		if (mrc_ring_is_filled(ring)) {
 			spin_grow(wake);
 			return true;
 		}
-	} while (now_ns < end_ns && now_ns >= wake->crowded_until_ns);
+	} while (mrc_now_ns() < end_ns);
 	return false;
 }
 

@@ -29,8 +29,7 @@
  * processor away in between (never spinning on it: with two cores, the one we
  * would hold is the one the daemon needs). How long adapts, up to $MRC_SPIN_US
  * (50): it grows when an entry comes while we look, or soon after we slept, and
- * shrinks when we slept for long. When it takes that long to get the processor
- * back, others need it, and for a while we sleep at once.
+ * shrinks when we slept for long.
  *
  * Threads: one caller at a time.
  */
@@ -54,8 +53,7 @@ struct mrc_wake {
 	uint64_t spin_ns;
 	uint64_t spin_ns_min;
 	uint64_t spin_ns_max;
-	uint64_t crowded_until_ns; /* do not look before */
-	bool is_fd_used;           /* mrc_client_fd() was asked for */
+	bool is_fd_used; /* mrc_client_fd() was asked for */
 	bool is_armed;
 	bool is_kicked;
 };

@@ -143,6 +143,10 @@ struct mrc_channel {
 	int end_outcome;
 	uint32_t end_code;
 
+	/* A client that answers what it is sent: what the peer waits to hear goes with the answer. */
+	uint64_t asked_ns; /* when the last message was delivered, if no send followed; 0: none */
+	uint32_t answers;  /* messages in a row that a send followed at once */
+
 	/* Links: in the conn's table and lists. */
 	struct mrc_channel *next_in_bucket;
 	struct mrc_list in_all;
@@ -321,6 +325,17 @@ void mrc_channel_in_drained(struct mrc_channel *ch, struct mrc_range_pool *pool)
 void mrc_channel_in_tell(struct mrc_channel *ch, uint64_t number);
 /* The message reached a level here; tells the peer in the cheapest way that is right. */
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
+
+#define MRC_ANSWERS_MIN 3U             /* so many tell a client that answers */
+#define MRC_ANSWER_NS   (200 * MRC_US) /* what comes later is no answer any more */
+
+/* How news of a count are told, which the peer's client waits for or not: with the answer, if one is due. */
+static inline uint32_t mrc_channel_news(const struct mrc_channel *ch, bool is_awaited)
+{
+	bool is_answer_due = ch->asked_ns && ch->answers >= MRC_ANSWERS_MIN;
+
+	return is_awaited && !is_answer_due ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
+}
 /* Its moments are wanted: from now on they are noted, if a note is free. Its verdict is told by LEVEL. */
 void mrc_channel_in_trace(struct mrc_channel *ch, struct mrc_msg_in *msg);
 /*

@@ -778,6 +778,10 @@ static int on_send(struct mrc_conn *conn, struct mrc_channel *ch, const struct m
 	}
 	if (ev->number_out)
 		*ev->number_out = number;
+	if (ch->asked_ns) {
+		ch->answers = conn->now_ns - ch->asked_ns < MRC_ANSWER_NS ? ch->answers + 1 : 0;
+		ch->asked_ns = 0;
+	}
 	conn->messages_sent++;
 	ch->sent_bytes += ev->len;
 	conn->active_ns = conn->now_ns;

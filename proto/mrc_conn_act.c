@@ -30,6 +30,7 @@ static struct mrc_record *post_begin(struct mrc_conn *conn, struct mrc_path *pat
 	post->hdr.conn_epoch = conn->epoch;
 	post->hdr.path_epoch = path->epoch;
 	conn->is_posting = true;
+	conn->posted_index = path->index;
 	if (path->judge_ns == MRC_NEVER && path->oldest_sent_ns != MRC_NEVER)
 		path->judge_ns =
 			path->oldest_sent_ns + mrc_path_timeout_ns(path, &conn->limits) / 2;
@@ -412,6 +413,14 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 	uint64_t best_ns = MRC_NEVER;
 	uint64_t open_ns = MRC_NEVER;
 
+	if (len <= MRC_ALONG_LEN_MAX && conn->is_posting) {
+		struct mrc_path *along = &conn->paths[conn->posted_index];
+
+		if (along->state == MRC_PATH_GOOD && !along->do_fence && along != avoided &&
+		    along->bytes_in_flight <= MRC_MIN(along->window_bytes, MRC_ALONG_BYTES_MAX) &&
+		    mrc_path_has_room(along, MRC_ROOM_DATA))
+			return along;
+	}
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t eta_ns;
@@ -419,7 +428,8 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 		if (path->state != MRC_PATH_GOOD || path->do_fence || path == avoided)
 			continue;
 		eta_ns = mrc_path_eta_ns(
-			path, MRC_MIN(len, mrc_path_frag_bytes(path, conn->limits.frag_bytes_max)));
+			path, MRC_MIN(len, mrc_path_frag_bytes(path, conn->limits.frag_bytes_max)),
+			conn->now_ns);
 		if (eta_ns < best_ns) {
 			best = path;
 			best_ns = eta_ns;
@@ -434,7 +444,7 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 		return open;
 	if (backlog == MRC_NEVER / 4)
 		return open;
-	return open_ns <= mrc_path_eta_ns(best, backlog + len) ? open : NULL;
+	return open_ns <= mrc_path_eta_ns(best, backlog + len, conn->now_ns) ? open : NULL;
 }
 
 /* A busy path is not probed for itself; while messages are traced its answers tell the time. */
@@ -507,6 +517,11 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		hdr->flags |= MRC_WIRE_F_DIRECT;
 		hdr->writer_path = path->path_id;
 		hdr->writer_epoch = path->epoch;
+	}
+	/* What may wait a little goes along with the answer. */
+	if (ch->facts & MRC_FACT_STATE_LAZY && ch->answers >= MRC_ANSWERS_MIN) {
+		ch->facts |= MRC_FACT_STATE;
+		mrc_list_push_once(&conn->fact_work, &ch->in_facts);
 	}
 	act->post.payload_addr = msg->addr + offset;
 	act->post.channel_cookie = ch->cookie;

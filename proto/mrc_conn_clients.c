@@ -57,7 +57,12 @@ static void deliver(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t numb
 	while (ch->deliver_next < ch->peer_settled + ch->in_window &&
 	       ch->in[ch->deliver_next & (ch->in_window - 1)].is_delivered)
 		ch->deliver_next++;
-	ch->facts |= msg->wants_placed ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
+	if (!msg->is_void) {
+		if (ch->asked_ns)
+			ch->answers = 0;
+		ch->asked_ns = conn->now_ns;
+	}
+	ch->facts |= mrc_channel_news(ch, msg->wants_placed);
 	if (!msg->is_void)
 		mrc_channel_in_reached(ch, number, MRC_LVL_PLACED);
 }

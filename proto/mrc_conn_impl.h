@@ -39,6 +39,13 @@ struct mrc_key {
 };
 
 /*
+ * What is short goes along with what has just been posted, by the same path: a
+ * system call less at both ends. Not behind more bytes than this.
+ */
+#define MRC_ALONG_BYTES_MAX (16U * 1024U)
+#define MRC_ALONG_LEN_MAX   4096U
+
+/*
  * One client's channels with something to send; turns go by client, then channel.
  *
  * Next is who has spent the least, in bytes: a small message waits for one
@@ -183,6 +190,7 @@ struct mrc_conn {
 	bool ack_has_news; /* it speaks of more than ACKs: the peer acknowledges it */
 	uint32_t ack_frames;
 	uint64_t ack_bytes;
+	uint8_t posted_index; /* the path of the last one */
 	bool is_posting;      /* frames were posted since the last time there was nothing to do */
 	uint64_t lazy_due_ns; /* facts in lazy_work are told by then */
 

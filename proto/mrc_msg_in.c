@@ -54,7 +54,7 @@ static void counts_advance(struct mrc_channel *ch)
 		if (msg->level < MRC_LVL_VISIBLE && !msg->is_final)
 			break;
 		ch->visible_next++;
-		ch->facts |= msg->wants_visible ? MRC_FACT_STATE : MRC_FACT_STATE_LAZY;
+		ch->facts |= mrc_channel_news(ch, msg->wants_visible);
 	}
 	while (ch->final_next < end) {
 		const struct mrc_msg_in *msg = &ch->in[slot_of(ch, ch->final_next)];
@@ -63,8 +63,7 @@ static void counts_advance(struct mrc_channel *ch)
 		if (!msg->is_final || (msg->outcome != MRC_OUT_OK && !msg->is_final_told))
 			break;
 		ch->final_next++;
-		ch->facts |= msg->wants_placed != msg->wants_visible ? MRC_FACT_STATE_LAZY
-								     : MRC_FACT_STATE;
+		ch->facts |= mrc_channel_news(ch, msg->wants_placed == msg->wants_visible);
 	}
 }
 

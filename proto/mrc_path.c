@@ -6,7 +6,9 @@
 #define RATE_AGE_NS         (5 * MRC_S)  /* so old a low rate is forgotten */
 #define RATE_AGE_WEAK_NS    MRC_S
 #define WEAK_FACTOR         8U
-#define RATE_BYTES_MIN      4096U       /* fewer say nothing about a path they did not fill */
+#define RATE_BYTES_MIN      4096U          /* fewer say nothing about a path they did not fill */
+#define QUEUE_AGE_NS        (100 * MRC_MS) /* so long without a word, a queue is not what it was */
+#define IDLE_AGE_NS         (100 * MRC_MS) /* and so is the delay of an idle path */
 #define FLOOR_HOLD_NS       (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
 #define FRAG_NS             (2 * MRC_MS) /* DESIGN 8: nothing waits longer behind one fragment */
 #define FRAG_BYTES_MIN      16384U
@@ -71,6 +73,9 @@ void mrc_path_begin(struct mrc_path *path, uint32_t epoch, uint64_t window_bytes
 	path->is_on_trial = false;
 	mrc_rtt_init(&path->rtt);
 	mrc_rate_init(&path->rate);
+	mrc_queue_init(&path->queue);
+	path->idle_ns = 0;
+	path->idle_at_ns = 0;
 	path->is_rate_weak = false;
 	path->rate_confirmed_ns = now_ns;
 	path->rate_least = 0;
@@ -107,6 +112,8 @@ struct mrc_record *mrc_path_push(struct mrc_path *path, bool is_eliciting, uint3
 	if (path->bytes_in_flight == 0) { /* a pause must not count as slowness */
 		path->rate.delivered_ns = now_ns;
 		path->first_sent_ns = now_ns;
+		if (now_ns - path->queue.at_ns >= QUEUE_AGE_NS)
+			mrc_queue_init(&path->queue);
 	}
 	if (path->bytes_in_flight == 0 || path->acked > path->round_first) {
 		path->round_first = path->posted;
@@ -253,6 +260,37 @@ void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uin
 	path->floor_until_ns = now_ns + FLOOR_HOLD_NS;
 }
 
+static uint64_t path_rate(const struct mrc_path *path);
+
+/* What a frame meets on this path with nothing in flight before it. */
+static uint64_t base_ns(const struct mrc_path *path, uint64_t now_ns)
+{
+	uint64_t min_ns = path->rtt.min_ns == MRC_NEVER ? 0 : path->rtt.min_ns;
+
+	return now_ns - path->idle_at_ns < IDLE_AGE_NS ? MRC_MAX(min_ns, path->idle_ns) : min_ns;
+}
+
+static void queue_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t now_ns)
+{
+	uint64_t delay_ns = now_ns - newest->sent_ns;
+	uint64_t base = base_ns(path, now_ns);
+
+	if (newest->queued > newest->len) {
+		/* What many small frames wait for is a processor, and it is no shorter elsewhere. */
+		if (newest->len < MRC_QUEUE_BYTES_MIN)
+			return;
+		mrc_queue_sample(&path->queue, newest->queued, delay_ns - MRC_MIN(base, delay_ns),
+				 now_ns);
+		return;
+	}
+	delay_ns -= MRC_MIN(delay_ns, (uint64_t)newest->len * MRC_S / path_rate(path));
+	if (now_ns - path->idle_at_ns >= IDLE_AGE_NS)
+		path->idle_ns = delay_ns;
+	else
+		path->idle_ns = (7 * path->idle_ns + delay_ns) / 8;
+	path->idle_at_ns = now_ns;
+}
+
 void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint64_t bytes,
 		    const struct mrc_limits *limits, uint64_t now_ns)
 {
@@ -262,6 +300,7 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
 		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, newest->len, now_ns);
 		least_sample(path, newest, now_ns);
+		queue_sample(path, newest, now_ns);
 		if (bytes) {
 			rate_sample(path, newest, bytes, now_ns);
 			window_set(path, limits);
@@ -284,17 +323,16 @@ static uint64_t path_rate(const struct mrc_path *path)
 				  : path->rate.best;
 }
 
-uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len)
+/* How much longer than an idle path it takes when so many bytes are in flight. */
+static uint64_t queue_ns(const struct mrc_path *path, uint64_t bytes, uint64_t rate)
 {
-	uint64_t rate = path_rate(path);
-	uint64_t base_ns = path->rtt.min_ns == MRC_NEVER ? 0 : path->rtt.min_ns;
-	uint64_t queue_ns = (uint64_t)((unsigned __int128)path->bytes_in_flight * MRC_S / rate);
-	uint64_t own_ns = (uint64_t)((unsigned __int128)len * MRC_S / rate);
+	return MRC_MAX((uint64_t)((unsigned __int128)bytes * MRC_S / rate),
+		       mrc_queue_ns(&path->queue, bytes));
+}
 
-	/* With nothing in flight the smoothed delay is what a frame has met lately. */
-	if (path->bytes_in_flight == 0)
-		base_ns = MRC_MAX(base_ns, path->rtt.smoothed_ns);
-	return base_ns + queue_ns + own_ns;
+uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len, uint64_t now_ns)
+{
+	return base_ns(path, now_ns) + queue_ns(path, path->bytes_in_flight + len, path_rate(path));
 }
 
 uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limits *limits)
@@ -309,7 +347,7 @@ uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limit
 	if (path->rtt.min_ns == MRC_NEVER)
 		return timeout_ns;
 	/* What was before it on the path has to go first: our own queue is no silence. */
-	own_ns = (uint64_t)((unsigned __int128)path->oldest_queued * MRC_S / rate);
+	own_ns = queue_ns(path, path->oldest_queued, rate);
 	own_ns += own_ns / 2;
 	/* The peer's data comes by it too: the answer has as long a queue to stand in there. */
 	if (path->data_heard_ns >= path->oldest_sent_ns)

@@ -118,6 +118,10 @@ struct mrc_path {
 	/* Estimates. */
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
+	struct mrc_queue queue; /* what its queue costs, beyond base_ns */
+	uint64_t
+		idle_ns; /* what a frame has met lately with nothing before it, its own bytes aside */
+	uint64_t idle_at_ns; /* when that was */
 	uint64_t rate_least; /* and at least so fast lately: see least_sample() */
 	bool is_rate_weak;   /* only from frames that did not fill it, or long not confirmed */
 	uint64_t rate_confirmed_ns; /* when it was last got from a filled path */
@@ -218,7 +222,7 @@ void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns);
 void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uint64_t now_ns);
 
 /* How long until `len` more bytes would arrive, by what is known. */
-uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len);
+uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len, uint64_t now_ns);
 uint64_t mrc_path_timeout_ns(const struct mrc_path *path, const struct mrc_limits *limits);
 /* Largest fragment it should carry now. */
 uint32_t mrc_path_frag_bytes(const struct mrc_path *path, uint32_t frag_bytes_max);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrc_rtt.h"
 
+/* So that eight of the largest samples are far from the end of 64 bits. */
+#define QUEUE_BYTES_MAX (256ULL * 1024 * 1024)
+#define QUEUE_NS_MAX    (10 * MRC_S)
+
 void mrc_rtt_init(struct mrc_rtt *rtt)
 {
 	*rtt = (struct mrc_rtt){.min_ns = MRC_NEVER, .window_min_ns = MRC_NEVER};
@@ -75,4 +79,27 @@ void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_t
 	}
 	rate->window_best = MRC_MAX(rate->window_best, sample);
 	rate->best = MRC_MAX(rate->best, sample);
+}
+
+void mrc_queue_init(struct mrc_queue *queue)
+{
+	*queue = (struct mrc_queue){0};
+}
+
+void mrc_queue_sample(struct mrc_queue *queue, uint64_t bytes, uint64_t over_ns, uint64_t now_ns)
+{
+	uint64_t kib = MRC_MIN(bytes, QUEUE_BYTES_MAX) / 1024;
+
+	if (bytes < MRC_QUEUE_BYTES_MIN)
+		return;
+	queue->kib_ns = queue->kib_ns - queue->kib_ns / 8 + kib * MRC_MIN(over_ns, QUEUE_NS_MAX);
+	queue->kib_kib = queue->kib_kib - queue->kib_kib / 8 + kib * kib;
+	queue->at_ns = now_ns;
+}
+
+uint64_t mrc_queue_ns(const struct mrc_queue *queue, uint64_t bytes)
+{
+	if (queue->kib_kib == 0)
+		return 0;
+	return (uint64_t)((unsigned __int128)queue->kib_ns * bytes / queue->kib_kib / 1024);
 }

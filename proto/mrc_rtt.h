@@ -7,6 +7,9 @@
  * round trip apart (draft-cheng-iccrg-delivery-rate-estimation), largest of
  * the last two windows, so that a fall is believed after a window at most; of a
  * path with room left, what mrc_path.c's round_sample() makes of a round trip.
+ * Queue: how the delay grows with what is in flight, which the rate does not
+ * say: a rail behind a token bucket is as fast as its best until the bucket is
+ * empty, and slow from then on.
  *
  * Units: ns; bytes per second.  I/O, time: none.
  */
@@ -17,6 +20,7 @@
 
 #define MRC_RTT_MIN_WINDOW_NS (5 * MRC_S)    /* how long a least delay is believed */
 #define MRC_RATE_WINDOW_NS    (100 * MRC_MS) /* how long a largest rate is */
+#define MRC_QUEUE_BYTES_MIN   4096U          /* fewer in flight say nothing about a queue */
 
 struct mrc_rtt {
 	uint64_t smoothed_ns; /* 0: no sample yet */
@@ -36,6 +40,13 @@ struct mrc_rate {
 	uint64_t window_start_ns;
 };
 
+/* Least squares through the origin over the last samples or so: sums that fade by an eighth. */
+struct mrc_queue {
+	uint64_t kib_ns;  /* of bytes in flight, in KiB, times delay */
+	uint64_t kib_kib; /* of their squares; 0: no sample yet */
+	uint64_t at_ns;   /* when the last one was */
+};
+
 void mrc_rtt_init(struct mrc_rtt *rtt);
 void mrc_rtt_sample(struct mrc_rtt *rtt, uint64_t sample_ns, uint32_t bytes, uint64_t now_ns);
 /* How long an answer may take before it is late: mean + 4 deviations, within the bounds. */
@@ -49,5 +60,11 @@ void mrc_rate_init(struct mrc_rate *rate);
  */
 void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_then,
 		     uint64_t then_ns, bool is_app_limited, uint64_t now_ns);
+
+void mrc_queue_init(struct mrc_queue *queue);
+/* A frame with `bytes` in flight, its own included, took `over_ns` longer than an idle path takes. */
+void mrc_queue_sample(struct mrc_queue *queue, uint64_t bytes, uint64_t over_ns, uint64_t now_ns);
+/* How much longer than an idle path it takes with `bytes` in flight; 0 without a sample. */
+uint64_t mrc_queue_ns(const struct mrc_queue *queue, uint64_t bytes);
 
 #endif

@@ -256,6 +256,7 @@ struct port {
 	uint64_t slow, delay_factor;
 	uint64_t corrupt_body_permille, corrupt_hdr_permille, corrupt_ctl_permille;
 	uint64_t free_at_ns;       /* the wire has sent all before */
+	uint64_t paid_until_ns;    /* what it sent would have taken so long at its rate */
 	uint64_t queued_until_ns;  /* frames have lately waited long for it */
 	uint64_t trouble_until_ns; /* a fault holds or held lately: it may be suspected */
 	uint64_t slow_until_ns;    /* a fault that makes it slow does or did */

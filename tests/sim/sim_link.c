@@ -5,7 +5,9 @@
 
 #include "sim_impl.h"
 
-#define LATE_NS MRC_MS /* what a dead queue pair sent arrives up to so late */
+#define SIM_WIRE_FACTOR 20U /* how much faster than its rate a rail with a full bucket is */
+
+#define LATE_NS         MRC_MS /* what a dead queue pair sent arrives up to so late */
 #define QUEUED_NS \
 	(10 * MRC_MS) /* so long after a queue its delay may still be held against a path */
 #define RETRY_NS       (200 * MRC_US) /* a transport tries again what does not get through */
@@ -233,15 +235,26 @@ void sim_wire_kick(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t s
 	struct port *in = sim_port(w, w->pairs[pair].hosts[1 - side], path);
 	struct frame *f = end->out.queue_head;
 	uint64_t rate = w->o.unequal ? w->o.rate / (path + 1) : w->o.rate;
-	uint64_t bytes;
+	uint64_t bytes, span_ns;
 
 	if (end->out.is_busy || end->out.is_dead || !f || out->is_full)
 		return;
 	end->out.is_busy = true;
 	bytes = MRC_WIRE_HDR_BYTES + (f->is_nop ? 0 : f->hdr.body_len);
 	/* All conns of a host share its port: they take turns by who asks first. */
-	out->free_at_ns = MRC_MAX(out->free_at_ns, w->now_ns) + 200 +
-			  bytes * MRC_S / rate * MRC_MAX(out->slow, in->slow);
+	span_ns = bytes * MRC_S / rate * MRC_MAX(out->slow, in->slow);
+	out->free_at_ns = MRC_MAX(out->free_at_ns, w->now_ns) + 200;
+	if (w->o.bucket_bytes) {
+		/* What was not used since is in the bucket, and goes out as fast as the wire is. */
+		uint64_t bucket_ns = w->o.bucket_bytes * MRC_S / rate;
+
+		out->paid_until_ns = MRC_MAX(out->paid_until_ns, w->now_ns) + span_ns;
+		out->free_at_ns =
+			MRC_MAX(out->free_at_ns + span_ns / SIM_WIRE_FACTOR,
+				out->paid_until_ns - MRC_MIN(bucket_ns, out->paid_until_ns));
+	} else {
+		out->free_at_ns += span_ns;
+	}
 	sim_timer_add(w, out->free_at_ns, T_FRAME_OUT, pair, path, side, end->serial);
 }
 

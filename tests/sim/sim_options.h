@@ -52,6 +52,7 @@ enum sim_fault {
 	X(unequal, "1: rail n has 1/(n+1) of the rate")                                          \
 	X(delay_ns, "one way delay of a frame, up to a quarter more is drawn")                   \
 	X(rate, "of a rail, bytes per second")                                                   \
+	X(bucket_bytes, "what a rail sends at once after a pause, as behind a token bucket")     \
 	X(fast_host, "n: the clock of host n-1 runs 10% fast; 0: none")                          \
 	X(clients, "clients of each host")                                                       \
 	X(pipes, "client pairs that talk; each opens channel after channel till all is said")    \

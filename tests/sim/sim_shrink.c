@@ -137,6 +137,7 @@ void sim_shrink(const struct sim_options *options, FILE *out)
 		FIELD(clients, 1),
 		FIELD(fast_host, 0),
 		FIELD(unequal, 0),
+		FIELD(bucket_bytes, 0),
 		FIELD(unordered_permille, 0),
 		FIELD(unchecked_permille, 0),
 		FIELD(reject_permille, 0),

@@ -249,10 +249,75 @@ static void arrival_is_expected_later_behind_more_bytes(void **state)
 
 	fixture_init(&f);
 	measure(&f, 1000000, MRC_MS, MRC_S); /* 1 GB/s */
-	assert_int_equal(mrc_path_eta_ns(&f.path, 0), MRC_MS);
-	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000), 2 * MRC_MS);
+	assert_int_equal(mrc_path_eta_ns(&f.path, 0, 2 * MRC_S), MRC_MS);
+	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000, 2 * MRC_S), 2 * MRC_MS);
 	mrc_path_push(&f.path, true, 2000000, 2 * MRC_S);
-	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000), 4 * MRC_MS);
+	assert_int_equal(mrc_path_eta_ns(&f.path, 1000000, 2 * MRC_S), 4 * MRC_MS);
+}
+
+/* So many frames are sent at once, and each is acknowledged after as long as it takes at `rate`. */
+static void burst(struct fixture *f, uint32_t count, uint32_t bytes, uint64_t rate,
+		  uint64_t *now_ns)
+{
+	struct mrc_record newest;
+
+	for (uint32_t i = 0; i < count; i++)
+		mrc_path_push(&f->path, true, bytes, *now_ns);
+	f->path.sent = f->path.posted;
+	for (uint32_t i = 0; i < count; i++) {
+		*now_ns += (uint64_t)bytes * MRC_S / rate;
+		newest = *mrc_path_pop(&f->path, f->path.acked + 1);
+		mrc_path_acked(&f->path, &newest, bytes, &f->limits, *now_ns);
+	}
+}
+
+/* A rail behind a token bucket: its best is far above what it does once the bucket is empty. */
+static void arrival_is_expected_by_what_a_queue_has_cost(void **state)
+{
+	struct fixture f;
+	uint64_t now_ns = MRC_S, eta_ns;
+
+	fixture_init(&f);
+	f.path.window_bytes = 1;
+	burst(&f, 4, 32768, 10000000000ULL, &now_ns);
+	assert_true(f.path.rate.best > 2000000000ULL);
+	for (int i = 0; i < 8; i++)
+		burst(&f, 8, 32768, 125000000, &now_ns);
+	assert_true(f.path.rate.best > 2000000000ULL);
+	eta_ns = mrc_path_eta_ns(&f.path, 262144, now_ns);
+	assert_in_range(eta_ns, 1800 * MRC_US, 2500 * MRC_US); /* 2.1 ms at 1 Gb/s */
+	/* After a pause the bucket is full again, for all that is known. */
+	now_ns += MRC_S / 2;
+	mrc_path_push(&f.path, true, 100, now_ns);
+	assert_true(mrc_path_eta_ns(&f.path, 262144, now_ns) < eta_ns / 2);
+}
+
+/* What many small frames wait for is a processor. */
+static void small_frames_say_nothing_of_a_queue(void **state)
+{
+	struct fixture f;
+	uint64_t now_ns = MRC_S;
+
+	fixture_init(&f);
+	for (int i = 0; i < 8; i++)
+		burst(&f, 30, 1000, 1000000, &now_ns);
+	assert_int_equal(mrc_queue_ns(&f.path.queue, 100000), 0);
+}
+
+static void a_frame_alone_is_expected_after_what_such_have_met(void **state)
+{
+	struct fixture f;
+	uint64_t now_ns = MRC_S;
+
+	fixture_init(&f);
+	burst(&f, 1, 100, 10000000, &now_ns); /* 10 us, the least */
+	for (int i = 0; i < 100; i++) {
+		now_ns += MRC_MS;
+		burst(&f, 1, 100, 1000000, &now_ns); /* 100 us */
+	}
+	assert_in_range(mrc_path_eta_ns(&f.path, 100, now_ns), 90 * MRC_US, 110 * MRC_US);
+	/* That was long ago. */
+	assert_true(mrc_path_eta_ns(&f.path, 100, now_ns + MRC_S) < 20 * MRC_US);
 }
 
 static void a_doubled_floor_falls_back_when_its_time_is_over(void **state)
@@ -490,7 +555,7 @@ static void a_weak_rate_is_not_believed_to_be_far_below_the_siblings(void **stat
 		f.path.is_rate_weak = rows[i].is_weak;
 		f.path.rate_least = rows[i].least;
 		f.path.rate_assumed = rows[i].assumed;
-		got_ns = mrc_path_eta_ns(&f.path, 1000000);
+		got_ns = mrc_path_eta_ns(&f.path, 1000000, 2 * MRC_S);
 		if (got_ns != rows[i].want_ns)
 			fail_msg("%s: %llu ns", rows[i].name, (unsigned long long)got_ns);
 	}
@@ -663,6 +728,9 @@ int main(void)
 		cmocka_unit_test(the_window_is_rate_times_delay_and_some_within_bounds),
 		cmocka_unit_test(a_fragment_takes_two_milliseconds_at_most),
 		cmocka_unit_test(arrival_is_expected_later_behind_more_bytes),
+		cmocka_unit_test(arrival_is_expected_by_what_a_queue_has_cost),
+		cmocka_unit_test(small_frames_say_nothing_of_a_queue),
+		cmocka_unit_test(a_frame_alone_is_expected_after_what_such_have_met),
 		cmocka_unit_test(a_doubled_floor_falls_back_when_its_time_is_over),
 		cmocka_unit_test(a_pause_does_not_count_as_slowness),
 		cmocka_unit_test(a_paths_own_queue_is_no_silence),

@@ -156,6 +156,36 @@ static void large_numbers_do_not_overflow(void **state)
 	assert_true(rate.best == 50000000000ULL);
 }
 
+static void a_queue_costs_what_it_cost_lately(void **state)
+{
+	struct mrc_queue queue;
+
+	mrc_queue_init(&queue);
+	assert_int_equal(mrc_queue_ns(&queue, 1000000), 0);
+	/* 128 KiB took a millisecond, 64 KiB the half of it. */
+	mrc_queue_sample(&queue, 128 * 1024, MRC_MS, MRC_S);
+	mrc_queue_sample(&queue, 64 * 1024, MRC_MS / 2, MRC_S);
+	assert_int_equal(mrc_queue_ns(&queue, 256 * 1024), 2 * MRC_MS);
+	/* Fewer bytes than make a queue say nothing, however long they took. */
+	mrc_queue_sample(&queue, MRC_QUEUE_BYTES_MIN - 1, MRC_S, MRC_S);
+	assert_int_equal(mrc_queue_ns(&queue, 256 * 1024), 2 * MRC_MS);
+	/* It gets ten times slower, which soon is all that counts. */
+	for (int i = 0; i < 40; i++)
+		mrc_queue_sample(&queue, 128 * 1024, 10 * MRC_MS, MRC_S);
+	assert_in_range(mrc_queue_ns(&queue, 128 * 1024), 9900 * MRC_US, 10 * MRC_MS);
+	assert_int_equal(queue.at_ns, MRC_S);
+}
+
+static void a_queue_of_any_length_and_delay_does_not_overflow(void **state)
+{
+	struct mrc_queue queue;
+
+	mrc_queue_init(&queue);
+	for (int i = 0; i < 1000; i++)
+		mrc_queue_sample(&queue, UINT64_MAX, UINT64_MAX, MRC_S);
+	assert_in_range(mrc_queue_ns(&queue, 256 * 1024 * 1024), 9 * MRC_S, 11 * MRC_S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +199,8 @@ int main(void)
 		cmocka_unit_test(an_app_limited_sample_can_only_raise),
 		cmocka_unit_test(spans_too_short_to_divide_by_are_no_samples),
 		cmocka_unit_test(large_numbers_do_not_overflow),
+		cmocka_unit_test(a_queue_costs_what_it_cost_lately),
+		cmocka_unit_test(a_queue_of_any_length_and_delay_does_not_overflow),
 	};
 
 	return cmocka_run_group_tests_name("rtt", tests, NULL, NULL);
