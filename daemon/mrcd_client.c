@@ -277,7 +277,7 @@ static bool client_is_watched(const struct mrcd_client *client, uint64_t now_ns)
 {
 	const struct mrcd_worker *worker = client->side->worker;
 
-	return worker->wait.is_looking && now_ns - client->idle_since_ns < worker->conf->spin_ns;
+	return worker->look.is_looking && now_ns - client->idle_since_ns < worker->conf->spin_ns;
 }
 
 /* One client's part of a turn. Answers whether there was anything; *stays_out: look again next turn. */

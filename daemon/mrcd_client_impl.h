@@ -15,7 +15,7 @@
  * A turn. Clients whose bell rang are `active`: each turn takes a bounded part
  * of each one's rings, in rotation, then pumps the peers it touched, then rings
  * the bells of clients that got completions. A client that has had nothing for
- * spin_ns, or when the worker stops looking (mrcd_wait.h), goes to sleep
+ * spin_ns, or when the worker stops looking (mrc_look.h), goes to sleep
  * (ring_abi.h) and costs nothing.
  *
  * Ends. mrcd_client_break() may be called at any depth: it only marks the

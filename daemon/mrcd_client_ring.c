@@ -2,7 +2,6 @@
 /* mrcd_client_ring - the daemon's end of a client's two rings (ring_abi.h) */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "mrcd_client_impl.h"
@@ -182,7 +181,6 @@ bool mrcd_client_sleep(struct mrcd_client *client)
 
 void mrcd_client_ring_bell(struct mrcd_client *client)
 {
-	int waiting = 0;
 	uint64_t one = 1;
 
 	if (client->client_bell_fd < 0)
@@ -192,9 +190,8 @@ void mrcd_client_ring_bell(struct mrcd_client *client)
 	if (__atomic_load_n(&client->shm->client_sleeping, __ATOMIC_RELAXED) == 0 &&
 	    __atomic_load_n(&client->shm->state, __ATOMIC_RELAXED) != MRC_RING_STATE_GONE)
 		return;
-	/* A bell that is ringing need not be rung: one read of the client shall silence it. */
-	if (ioctl(client->client_bell_fd, FIONREAD, &waiting) == 0 && waiting > 0)
-		return;
+	/* Once each time it goes to sleep: however much comes until it is awake, one read silences it. */
+	__atomic_store_n(&client->shm->client_sleeping, 0, __ATOMIC_RELAXED);
 	if (write(client->client_bell_fd, &one, sizeof(one)) < 0)
 		(void)errno; /* full: it is ringing */
 }

@@ -93,7 +93,7 @@ struct mrcd_conf {
 	int log_level;                 /* syslog numbers */
 	uint64_t handshake_timeout_ns; /* 2 s */
 	uint32_t handshakes_max;       /* pending inbound per rail: 64 */
-	uint64_t spin_ns;              /* poll before sleeping: 50 us */
+	uint64_t spin_ns;              /* look for work before sleeping: 100 us */
 	struct mrcd_conf_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;
 	struct mrcd_conf_peer *peers; /* owned; peer_count */

@@ -838,6 +838,8 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 			mrcd_peer_free_hold(peer, hold);
 		return 0;
 	}
+	if (hdr->type != MRC_WIRE_PROBE && hdr->type != MRC_WIRE_PROBE_ACK)
+		mrcd_worker_worked(peer->worker);
 	/* One more than the engine was promised counts as thrown away: it asks for it again. */
 	if (hold != 0 && peer->hold_count >= peer->holds_max) {
 		mrcd_peer_free_hold(peer, hold);

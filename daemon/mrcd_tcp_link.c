@@ -25,7 +25,6 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
 	struct mrcd_tcp_failure failure;
 
 	mrcd_worker_now(link->tcp->rail->worker);
-	mrcd_worker_worked(link->tcp->rail->worker);
 	if (mrcd_tcp_recv(link, &failure))
 		mrcd_peer_pump(peer);
 	else

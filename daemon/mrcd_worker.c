@@ -68,16 +68,12 @@ static struct event_base *mrcd_worker_base_new(void)
 static void mrcd_worker_on_look(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_worker *worker = context;
-	uint64_t now_ns = mrcd_worker_now(worker);
 	bool do_yield;
 
-	if (!mrcd_wait_look(&worker->wait, now_ns, &do_yield))
+	if (!mrc_look_on(&worker->look, mrcd_worker_now(worker), &do_yield))
 		return;
-	if (do_yield) {
+	if (do_yield)
 		sched_yield(); /* whoever we wait for may need this processor */
-		if (!mrcd_wait_yielded(&worker->wait, now_ns, mrcd_worker_now(worker)))
-			return;
-	}
 	mrcd_worker_look_soon(worker);
 }
 
@@ -169,7 +165,7 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 		mrcd_err("cannot make an event loop");
 		goto err_free_worker;
 	}
-	mrcd_wait_init(&worker->wait, conf->spin_ns, worker->start_ns);
+	mrc_look_init(&worker->look, conf->spin_ns, worker->start_ns);
 	worker->look_event = evtimer_new(worker->base, mrcd_worker_on_look, worker);
 	if (worker->look_event == NULL)
 		goto err_free_worker;

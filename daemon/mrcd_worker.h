@@ -18,9 +18,9 @@
 
 #include <event2/event.h>
 
+#include "mrc_look.h"
 #include "mrcd_conf.h"
 #include "mrcd_rail.h"
-#include "mrcd_wait.h"
 
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
@@ -49,8 +49,8 @@ struct mrcd_worker {
 	struct mrcd_control *control;     /* ours */
 	struct mrcd_traces *traces;       /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
-	struct mrcd_wait wait;
-	struct event *look_event; /* ours; pending while wait.is_looking */
+	struct mrc_look look;
+	struct event *look_event; /* ours; pending while look.is_looking */
 };
 
 /* CLOCK_MONOTONIC, read afresh. */
@@ -67,10 +67,13 @@ static inline void mrcd_worker_look_soon(struct mrcd_worker *worker)
 	event_add(worker->look_event, &now);
 }
 
-/* There was work (frames, entries of a ring) at worker->now_ns: look for more before sleeping. */
+/*
+ * There was work for a client (frames of a channel, entries of a ring) at
+ * worker->now_ns: look for more before sleeping. Probes and the like are none.
+ */
 static inline void mrcd_worker_worked(struct mrcd_worker *worker)
 {
-	if (mrcd_wait_work(&worker->wait, worker->now_ns))
+	if (mrc_look_work(&worker->look, worker->now_ns))
 		mrcd_worker_look_soon(worker);
 }
 

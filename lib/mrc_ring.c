@@ -194,8 +194,8 @@ void mrc_ring_bell(int fd)
 
 void mrc_ring_bell_read(int fd)
 {
-	uint64_t count;
-	ssize_t r = read(fd, &count, sizeof(count)); /* -EAGAIN: not rung */
+	uint64_t counts[8]; /* late bells as well */
+	ssize_t r = read(fd, counts, sizeof(counts)); /* -EAGAIN: not rung */
 
 	(void)r;
 }

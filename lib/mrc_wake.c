@@ -41,9 +41,7 @@ int mrc_wake_new(int bell_fd, int socket_fd, struct mrc_wake **wake_out)
 	}
 	wake->bell_fd = bell_fd;
 	wake->socket_fd = socket_fd;
-	wake->spin_ns_max = spin_ns_from_env();
-	wake->spin_ns_min = wake->spin_ns_max / 16;
-	wake->spin_ns = wake->spin_ns_max;
+	mrc_look_init(&wake->look, spin_ns_from_env(), mrc_now_ns());
 	wake->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	wake->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r = wake->kick_fd < 0 || wake->epoll_fd < 0 ? -errno : 0;
@@ -73,36 +71,27 @@ void mrc_wake_free(struct mrc_wake *wake)
 	free(wake);
 }
 
-static void spin_grow(struct mrc_wake *wake)
-{
-	wake->spin_ns =
-		wake->spin_ns * 2 > wake->spin_ns_max ? wake->spin_ns_max : wake->spin_ns * 2;
-}
-
-static void spin_shrink(struct mrc_wake *wake)
-{
-	wake->spin_ns =
-		wake->spin_ns / 2 < wake->spin_ns_min ? wake->spin_ns_min : wake->spin_ns / 2;
-}
-
 bool mrc_wake_spin(struct mrc_wake *wake, struct mrc_ring *ring, uint64_t deadline_ns)
 {
-	uint64_t end_ns;
+	uint64_t now_ns;
+	bool do_yield;
 
 	if (mrc_ring_is_filled(ring))
 		return true;
-	if (wake->spin_ns == 0)
-		return false;
-	end_ns = mrc_now_ns() + wake->spin_ns;
-	if (end_ns > deadline_ns)
-		end_ns = deadline_ns;
-	do {
-		sched_yield();
+	now_ns = mrc_now_ns();
+	/* Whoever waits has just done something. */
+	mrc_look_work(&wake->look, now_ns);
+	while (wake->look.is_looking && now_ns < deadline_ns &&
+	       mrc_look_on(&wake->look, now_ns, &do_yield)) {
+		if (do_yield)
+			sched_yield();
+		now_ns = mrc_now_ns();
 		if (mrc_ring_is_filled(ring)) {
-			spin_grow(wake);
+			mrc_look_end(&wake->look, now_ns);
 			return true;
 		}
-	} while (mrc_now_ns() < end_ns);
+	}
+	wake->look.is_looking = false;
 	return false;
 }
 
@@ -113,8 +102,8 @@ enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring
 		{.fd = wake->bell_fd, .events = POLLIN},
 		{.fd = wake->socket_fd, .events = POLLIN | POLLRDHUP},
 	};
-	uint64_t begin_ns = mrc_now_ns();
-	uint64_t left_ns = deadline_ns > begin_ns ? deadline_ns - begin_ns : 0;
+	uint64_t now_ns = mrc_now_ns();
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 	struct timespec ts = {
 		.tv_sec = (time_t)(left_ns / 1000000000ULL),
 		.tv_nsec = (long)(left_ns % 1000000000ULL),
@@ -135,10 +124,6 @@ enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring
 			reason = MRC_WAKE_TIMEOUT;
 		if (count > 0 && fds[0].revents)
 			mrc_ring_bell_read(wake->bell_fd);
-		if (mrc_now_ns() - begin_ns < wake->spin_ns_max)
-			spin_grow(wake);
-		else
-			spin_shrink(wake);
 	}
 	mrc_ring_disarm(ring);
 	wake->is_armed = false;

@@ -25,17 +25,15 @@
  * in mrc_wait() or in a blocking call, so that a busy one costs the daemon no
  * system calls.
  *
- * Before sleeping in the library we look again for a while, giving the
- * processor away in between (never spinning on it: with two cores, the one we
- * would hold is the one the daemon needs). How long adapts, up to $MRC_SPIN_US
- * (50): it grows when an entry comes while we look, or soon after we slept, and
- * shrinks when we slept for long.
+ * Before sleeping in the library we look again, for $MRC_SPIN_US (50) and as
+ * long as that pays (mrc_look.h).
  *
  * Threads: one caller at a time.
  */
 #ifndef MRC_WAKE_H
 #define MRC_WAKE_H
 
+#include "mrc_look.h"
 #include "mrc_ring.h"
 
 enum mrc_wake_reason {
@@ -50,9 +48,7 @@ struct mrc_wake {
 	int bell_fd;
 	int kick_fd;
 	int socket_fd; /* lent */
-	uint64_t spin_ns;
-	uint64_t spin_ns_min;
-	uint64_t spin_ns_max;
+	struct mrc_look look;
 	bool is_fd_used; /* mrc_client_fd() was asked for */
 	bool is_armed;
 	bool is_kicked;

@@ -49,7 +49,7 @@
 	X(DRAIN_TIMEOUT, "drain-timeout", "TIME", FOR_SENDER, "for the last answers (10s)")        \
 	X(EVERY, "every", "N", FOR_GAP, "trace one message of so many (1)")                        \
 	X(PICTURE, "picture", "FILE", FOR_GAP, "draw it, as .png or .svg, with gnuplot")           \
-	X(SPIN, "spin", "TIME", FOR_ALL, "yield the processor this long before sleeping (0)")      \
+	X(SPIN, "spin", "TIME", FOR_ALL, "look for events this long before sleeping (0)")          \
 	X(LANDING, "landing", "SIZE", FOR_ALL,                                                     \
 	  "memory for arriving messages (the daemon's default)")                                   \
 	X(JSON, "json", NULL, FOR_ALL, "one JSON object on stdout at the end, text on stderr")     \

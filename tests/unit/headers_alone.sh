@@ -16,7 +16,7 @@ check() { # LANGUAGE COMPILER HEADER FLAG...
 	# CFLAGS is a list of flags.
 	# shellcheck disable=SC2086
 	if ! "$compiler" "$@" ${CFLAGS:-} -fsyntax-only -Wall -Wextra -Werror -Wundef -D_GNU_SOURCE \
-		-DMRC_VERSION='"0"' -DMRC_DEBUG=0 -I"$source/proto" -I"$source/lib/include" -I"$source/daemon" \
+		-DMRC_VERSION='"0"' -DMRC_DEBUG=0 -I"$source/proto" -I"$source/lib/include" -I"$source/daemon" -I"$source/lib" \
 		"$dir/alone.$language" 2>"$dir/errors"; then
 		echo "$header does not compile alone ($language):"
 		head -n 5 "$dir/errors"

@@ -1,4 +1,5 @@
 # The tests of libmrc; included by CMakeLists.txt here.
+mrc_unit_test(look mrc_inside)
 mrc_unit_test(lib_ring mrc_inside)
 mrc_unit_test(lib_buf mrc_inside)
 mrc_unit_test(lib_client mrc_static)

@@ -659,7 +659,7 @@ static void daemon_polls_for_a_while_before_it_sleeps(void **state)
 	struct prog prog;
 
 	lab->conf.spin_ns = 3600 * MRC_S;
-	lab->worker.wait.is_looking = true;
+	lab->worker.look.is_looking = true;
 	prog_attach(lab, &prog, "x");
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP});
 	lab_turn(lab);
@@ -667,7 +667,7 @@ static void daemon_polls_for_a_while_before_it_sleeps(void **state)
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP}); /* without the bell */
 	lab_turn(lab);
 	assert_int_equal(prog.shm->sq_head, 2);
-	lab->worker.wait.is_looking = false;
+	lab->worker.look.is_looking = false;
 	lab_turn(lab);
 	assert_int_equal(prog.shm->daemon_sleeping, 1);
 	prog_leave(&prog);
@@ -679,7 +679,7 @@ static void daemon_that_looks_for_others_lets_an_idle_client_be(void **state)
 	struct prog prog;
 
 	lab->conf.spin_ns = 0;
-	lab->worker.wait.is_looking = true;
+	lab->worker.look.is_looking = true;
 	prog_attach(lab, &prog, "x");
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_NOP});
 	lab_turn(lab);

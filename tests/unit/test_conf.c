@@ -410,7 +410,7 @@ static void conf_has_the_defaults_that_the_headers_name(void **state)
 	assert_int_equal(conf->log_level, 6);
 	assert_int_equal(conf->handshakes_max, 64);
 	assert_true(conf->handshake_timeout_ns == 2 * MRC_S);
-	assert_true(conf->spin_ns == 50 * MRC_US);
+	assert_true(conf->spin_ns == 100 * MRC_US);
 	assert_int_equal(conf->rail_count, 0);
 	assert_int_equal(conf->peer_count, 0);
 	assert_int_equal(conf->clients.clients_max, 256);

@@ -29,7 +29,8 @@
  * a sequentially consistent fence, and looks at the tail once more. A producer
  * stores tail, issues the same fence, and rings the eventfd only when it reads
  * `sleeping` != 0. So a busy side is never woken by a system call and a
- * sleeping one never misses an entry.
+ * sleeping one never misses an entry. The daemon clears client_sleeping before
+ * it rings: one bell for each time that the client goes to sleep.
  *
  * Trust. The daemon believes nothing in this page: it keeps its own positions
  * and counts, copies an entry once, and checks the copy. The completion ring
@@ -245,7 +246,7 @@ struct mrc_ring_shm {
 	uint8_t pad5[60];
 	uint32_t daemon_sleeping; /* daemon writes */
 	uint8_t pad6[60];
-	uint32_t client_sleeping; /* client writes */
+	uint32_t client_sleeping; /* client writes; the daemon clears it when it rings */
 	uint8_t pad7[60];
 };
 
