@@ -194,7 +194,7 @@ void mrc_ring_bell(int fd)
 
 void mrc_ring_bell_read(int fd)
 {
-	uint64_t counts[8]; /* late bells as well */
+	uint64_t counts[8];                           /* late bells as well */
 	ssize_t r = read(fd, counts, sizeof(counts)); /* -EAGAIN: not rung */
 
 	(void)r;

@@ -76,6 +76,11 @@ bool mrc_wake_spin(struct mrc_wake *wake, struct mrc_ring *ring, uint64_t deadli
 	uint64_t now_ns;
 	bool do_yield;
 
+	/* While we look nobody need ring for us. */
+	if (wake->is_armed) {
+		mrc_ring_disarm(ring);
+		wake->is_armed = false;
+	}
 	if (mrc_ring_is_filled(ring))
 		return true;
 	now_ns = mrc_now_ns();

@@ -3,21 +3,27 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 int perf_loop_init(struct perf_loop *loop, uint64_t spin_ns)
 {
+	char spin_us[24];
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	loop->signal_count = 0;
-	mrc_look_init(&loop->look, spin_ns, perf_now_ns());
+	loop->spin_ns = spin_ns;
+	if (spin_ns) {
+		snprintf(spin_us, sizeof(spin_us), "%llu", (unsigned long long)(spin_ns / 1000));
+		setenv("MRC_SPIN_US", spin_us, 1); /* of the client that attaches next */
+	}
 	loop->busy_turns = 0;
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return -errno;
@@ -56,27 +62,6 @@ static void loop_take_signals(struct perf_loop *loop)
 		loop->signal_count++;
 }
 
-/* As a blocking call of the library does: for as long as it pays. Events, or 0. */
-static int loop_look(struct perf_loop *loop, struct mrc_client *client, uint64_t *now_ns,
-		     uint64_t deadline_ns, struct mrc_event *events, int events_max)
-{
-	bool do_yield;
-	int count = 0;
-
-	mrc_look_work(&loop->look, *now_ns);
-	while (count == 0 && loop->look.is_looking && *now_ns < deadline_ns &&
-	       mrc_look_on(&loop->look, *now_ns, &do_yield)) {
-		if (do_yield)
-			sched_yield();
-		count = mrc_poll(client, events, events_max);
-		*now_ns = perf_now_ns();
-	}
-	if (count != 0)
-		mrc_look_end(&loop->look, *now_ns);
-	loop->look.is_looking = false;
-	return count;
-}
-
 int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int control_fd, int trace_fd,
 		   uint64_t deadline_ns, struct mrc_event *events, int events_max,
 		   bool *control_ready_out)
@@ -90,9 +75,11 @@ int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int contro
 		*control_ready_out = false;
 	if (client)
 		count = mrc_poll(client, events, events_max);
+	/* As the library waits for a program that has nothing else to look after. */
+	if (count == 0 && client && loop->spin_ns && perf_now_ns() + loop->spin_ns < deadline_ns &&
+	    mrc_wait(client, (int64_t)loop->spin_ns) > 0)
+		count = mrc_poll(client, events, events_max);
 	now_ns = perf_now_ns();
-	if (count == 0 && client)
-		count = loop_look(loop, client, &now_ns, deadline_ns, events, events_max);
 	fds[0] = (struct pollfd){.fd = loop->signal_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = control_fd, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = client ? mrc_client_fd(client) : -1, .events = POLLIN};

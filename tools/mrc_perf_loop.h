@@ -15,8 +15,6 @@
 
 #include <mrc/client.h>
 
-#include "mrc_look.h"
-
 #define PERF_US 1000ULL
 #define PERF_MS 1000000ULL
 #define PERF_S  1000000000ULL
@@ -25,7 +23,7 @@ struct perf_loop {
 	int signal_fd;
 	uint32_t signal_count; /* SIGINT and SIGTERM so far */
 	uint32_t busy_turns;   /* turns that found events at once */
-	struct mrc_look look;
+	uint64_t spin_ns;      /* look this long for events before sleeping */
 };
 
 int perf_loop_init(struct perf_loop *loop, uint64_t spin_ns);

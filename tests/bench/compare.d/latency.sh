@@ -11,7 +11,7 @@
 
 latency_rails=4
 latency_spin_us=50        # mrc-perf --spin; the daemon's own is its default
-latency_daemon_spin_us=50 # that default: timers: spin in mrcd.conf(5)
+latency_daemon_spin_us=100 # that default: timers: spin in mrcd.conf(5)
 
 family_latency() {
 	latency_ms=$((BENCH_SECONDS * 250)) # of each measurement; there are many

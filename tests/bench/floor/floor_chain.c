@@ -170,6 +170,7 @@ daemon_run(const struct chain *chain, struct lane *in, struct lane *out, int soc
 		}
 		if (socket_take(socket_fd)) {
 			lane_put(out);
+			idle_since_ns = floor_now_ns();
 			had_work = true;
 		}
 		if (had_work)
