@@ -60,7 +60,7 @@ failure_wait() { # SECONDS COMMAND...
 # ---- mrcd ----
 
 failure_stream_start() {
-	lab_perf_spawn stream a stream b --size "$failure_size" --in-flight 64 --duration 0 --interval "${failure_tick_ms}ms" \
+	lab_perf_spawn stream a stream b --size "$failure_size" --in-flight 16 --duration 0 --interval "${failure_tick_ms}ms" \
 		--stalls "${failure_least_us}us" --control none --json
 	failure_full=0 # any rate will do
 	failure_wait 10 failure_has_rate || :
@@ -242,7 +242,7 @@ failure_pull() { # WHO CUT_MS BACK_MS ALL_MS
 		name=drawn
 		result=$LAB_DIR/log/drawn.out
 		failure_wait 15 bench_paths_good || return 1
-		lab_perf_spawn drawn a stream b --size "$failure_size" --in-flight 64 --duration "$(($4 + 1000))ms" --interval 100ms \
+		lab_perf_spawn drawn a stream b --size "$failure_size" --in-flight 16 --duration "$(($4 + 1000))ms" --interval 100ms \
 			--control none --json
 		failure_wait 10 grep -q ' s ' "$LAB_DIR/log/drawn.err" || return 1
 	fi
