@@ -19,6 +19,7 @@
 #include "mrcd_sigbus.h"
 #include "mrcd_timeval.h"
 
+#define SPINS_WATCHED   4U  /* so long an idle client is looked at: a trial of mrc_look.h is 3 */
 #define ACCEPTS_MAX     16U /* new connections in one turn */
 #define ACCEPT_RETRY_NS (100 * MRC_MS)
 
@@ -277,7 +278,8 @@ static bool client_is_watched(const struct mrcd_client *client, uint64_t now_ns)
 {
 	const struct mrcd_worker *worker = client->side->worker;
 
-	return worker->look.is_looking && now_ns - client->idle_since_ns < worker->conf->spin_ns;
+	return worker->look.is_looking &&
+	       now_ns - client->idle_since_ns < SPINS_WATCHED * worker->conf->spin_ns;
 }
 
 /* One client's part of a turn. Answers whether there was anything; *stays_out: look again next turn. */

@@ -228,7 +228,7 @@ enum mrcd_conf_kind {
 	X(TIMERS, "handshake-timeout", DURATION, MRCD_AT(mrcd_conf, handshake_timeout_ns), "2s", \
 	  100 * MRC_MS, 60 * MRC_S, "For connecting and proving the key.") \
 	X(TIMERS, "spin", DURATION, MRCD_AT(mrcd_conf, spin_ns), "100us", \
-	  0, 10 * MRC_MS, "Look for work for at most this long before sleeping, as long as it pays. 0: sleep at once.") \
+	  0, 10 * MRC_MS, "Look for work for this long before sleeping, while it pays (of verbs: always). 0: sleep at once.") \
 	\
 	X(LOG, "level", LOG_LEVEL, MRCD_AT(mrcd_conf, log_level), "info", 0, 0, \
 	  "What is written: this and all that is worse.")

@@ -4,11 +4,11 @@
 #define CREDIT_MAX   16U
 #define CREDIT_START 8U
 #define CREDIT_TRIAL 4U
-#define TRIAL_FACTOR 3U         /* a trial looks so much longer */
-#define DENSE_FACTOR 8U         /* work that comes after so many spans can be found by a look */
-#define REST_NS      10000000U  /* who slept for longer begins anew */
-#define PAUSE_NS_MIN 1000000U   /* between two trials */
-#define PAUSE_NS_MAX 256000000U /* the longest */
+#define TRIAL_FACTOR 3U       /* a trial looks so much longer */
+#define DENSE_FACTOR 8U       /* work that comes after so many spans can be found by a look */
+#define PAUSE_NS_MIN 1000000U /* between two trials */
+#define SPANS_REST   200U  /* who slept for so many begins anew: half a percent, if it is in vain */
+#define SPANS_PAUSE  2400U /* so is the longest pause, for the twelve spans of a trial */
 
 void mrc_look_init(struct mrc_look *look, uint64_t span_ns, uint64_t now_ns)
 {
@@ -36,7 +36,7 @@ static void found_nothing(struct mrc_look *look, uint64_t now_ns)
 	if (look->credit == 0 || --look->credit > 0)
 		return;
 	look->try_ns = now_ns + look->pause_ns;
-	if (look->pause_ns < PAUSE_NS_MAX)
+	if (look->pause_ns < SPANS_PAUSE * look->span_ns)
 		look->pause_ns *= 2;
 }
 
@@ -44,7 +44,7 @@ static void woken(struct mrc_look *look, uint64_t now_ns)
 {
 	uint64_t slept_ns = now_ns - look->asleep_ns;
 
-	if (slept_ns >= REST_NS && look->credit < CREDIT_START)
+	if (slept_ns >= SPANS_REST * look->span_ns && look->credit < CREDIT_START)
 		look->credit = CREDIT_START;
 	else if (look->credit == 0 && now_ns >= look->try_ns &&
 		 slept_ns < DENSE_FACTOR * look->span_ns)

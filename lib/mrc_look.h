@@ -10,7 +10,7 @@
  *
  * Whether it pays is counted: each time that something is found earns a credit,
  * each time that nothing is found costs one, and without any we sleep at once.
- * Then it is tried again after a pause, which doubles up to PAUSE_NS_MAX, but
+ * Then it is tried again after a pause, which doubles until it costs half a percent, but
  * only while work comes so often that it could be found. A trial looks for
  * longer: four processes that all sleep answer each other later than each of
  * them would look, and none of them would ever see that it pays. After a long

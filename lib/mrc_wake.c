@@ -165,6 +165,8 @@ void mrc_wake_leave(struct mrc_wake *wake, struct mrc_ring *ring, bool has_work)
 		wake->is_armed = mrc_ring_arm(ring);
 		/* What was there before we armed rings no bell: keep the kick for it. */
 		has_work = !wake->is_armed;
+		if (has_work)
+			mrc_ring_disarm(ring);
 	}
 	if (has_work && !wake->is_kicked)
 		mrc_ring_bell(wake->kick_fd);

@@ -146,6 +146,7 @@ struct mrc_channel {
 	/* A client that answers what it is sent: what the peer waits to hear goes with the answer. */
 	uint64_t asked_ns; /* when the last message was delivered, if no send followed; 0: none */
 	uint32_t answers;  /* messages in a row that a send followed at once */
+	bool is_answering; /* the next fragment is such a send's */
 
 	/* Links: in the conn's table and lists. */
 	struct mrc_channel *next_in_bucket;
@@ -326,8 +327,7 @@ void mrc_channel_in_tell(struct mrc_channel *ch, uint64_t number);
 /* The message reached a level here; tells the peer in the cheapest way that is right. */
 void mrc_channel_in_reached(struct mrc_channel *ch, uint64_t number, enum mrc_lvl level);
 
-#define MRC_ANSWERS_MIN 3U             /* so many tell a client that answers */
-#define MRC_ANSWER_NS   (200 * MRC_US) /* what comes later is no answer any more */
+#define MRC_ANSWERS_MIN 3U /* so many tell a client that answers */
 
 /* How news of a count are told, which the peer's client waits for or not: with the answer, if one is due. */
 static inline uint32_t mrc_channel_news(const struct mrc_channel *ch, bool is_awaited)

@@ -779,7 +779,12 @@ static int on_send(struct mrc_conn *conn, struct mrc_channel *ch, const struct m
 	if (ev->number_out)
 		*ev->number_out = number;
 	if (ch->asked_ns) {
-		ch->answers = conn->now_ns - ch->asked_ns < MRC_ANSWER_NS ? ch->answers + 1 : 0;
+		/* What comes later than news may wait is no answer: they went before it. */
+		if (conn->now_ns - ch->asked_ns < mrc_conn_ack_delay_ns(conn))
+			ch->answers++;
+		else
+			ch->answers = 0;
+		ch->is_answering = ch->answers >= MRC_ANSWERS_MIN;
 		ch->asked_ns = 0;
 	}
 	conn->messages_sent++;

@@ -30,7 +30,8 @@ static struct mrc_record *post_begin(struct mrc_conn *conn, struct mrc_path *pat
 	post->hdr.conn_epoch = conn->epoch;
 	post->hdr.path_epoch = path->epoch;
 	conn->is_posting = true;
-	conn->posted_index = path->index;
+	conn->has_along = true;
+	conn->along_index = path->index;
 	if (path->judge_ns == MRC_NEVER && path->oldest_sent_ns != MRC_NEVER)
 		path->judge_ns =
 			path->oldest_sent_ns + mrc_path_timeout_ns(path, &conn->limits) / 2;
@@ -89,7 +90,7 @@ static void probe_begin(struct mrc_conn *conn, struct mrc_path *path, struct mrc
 	act->post.hdr.body_len = pad;
 }
 
-static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
+static bool path_frame(struct mrc_conn *conn, struct mrc_action *act)
 {
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
@@ -159,6 +160,19 @@ static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
 		}
 	}
 	return false;
+}
+
+/* What has to go by a path of its own takes nothing along: it may be the slowest, or dead. */
+static bool next_path_frame(struct mrc_conn *conn, struct mrc_action *act)
+{
+	uint8_t along_index = conn->along_index;
+	bool has_along = conn->has_along;
+
+	if (!path_frame(conn, act))
+		return false;
+	conn->along_index = along_index;
+	conn->has_along = has_along;
+	return true;
 }
 
 static bool next_fence_frame(struct mrc_conn *conn, struct mrc_action *act)
@@ -339,6 +353,9 @@ static bool channel_fact(struct mrc_conn *conn, struct mrc_path *path, struct mr
 		return true;
 	if (ch->facts & MRC_FACT_STATE) {
 		ch->facts &= ~(uint32_t)(MRC_FACT_STATE | MRC_FACT_STATE_LAZY);
+		mrc_list_remove(&ch->in_lazy);
+		if (mrc_list_is_empty(&conn->lazy_work))
+			conn->lazy_due_ns = MRC_NEVER;
 		record = post_begin(conn, path, act, MRC_WIRE_STATE, MRC_REC_STATE, 0);
 		record->channel = ch->id;
 		act->post.hdr.channel = ch->wire_id;
@@ -400,8 +417,21 @@ static const struct mrc_path *path_to_avoid(const struct mrc_conn *conn, uint8_t
 	return has_other ? blamed : NULL;
 }
 
+/* May `len` bytes take the path that was posted to last, where they arrive hardly later than at best? */
+static bool is_along(const struct mrc_conn *conn, const struct mrc_path *avoided, uint64_t len,
+		     uint64_t best_ns)
+{
+	const struct mrc_path *along = &conn->paths[conn->along_index];
+
+	return conn->has_along && along->state == MRC_PATH_GOOD && !along->do_fence &&
+	       along != avoided &&
+	       along->bytes_in_flight <= MRC_MIN(along->window_bytes, MRC_ALONG_BYTES_MAX) &&
+	       mrc_path_has_room(along, MRC_ROOM_DATA) &&
+	       mrc_path_eta_ns(along, len, conn->now_ns) <= best_ns + MRC_ALONG_NS;
+}
+
 /*
- * The path but `avoided` on which `len` bytes arrive first. When that one is full, the best
+ * The path but `avoided` on which `len` bytes arrive first; few of them go along with others. When that one is full, the best
  * of the others takes them only if they still arrive sooner there than behind
  * all that is waiting: the tail of a message does not go to a slow rail.
  */
@@ -413,14 +443,6 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 	uint64_t best_ns = MRC_NEVER;
 	uint64_t open_ns = MRC_NEVER;
 
-	if (len <= MRC_ALONG_LEN_MAX && conn->is_posting) {
-		struct mrc_path *along = &conn->paths[conn->posted_index];
-
-		if (along->state == MRC_PATH_GOOD && !along->do_fence && along != avoided &&
-		    along->bytes_in_flight <= MRC_MIN(along->window_bytes, MRC_ALONG_BYTES_MAX) &&
-		    mrc_path_has_room(along, MRC_ROOM_DATA))
-			return along;
-	}
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t eta_ns;
@@ -440,6 +462,8 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 			open_ns = eta_ns;
 		}
 	}
+	if (best && len <= MRC_ALONG_LEN_MAX && is_along(conn, avoided, len, best_ns))
+		return &conn->paths[conn->along_index];
 	if (!open || open == best)
 		return open;
 	if (backlog == MRC_NEVER / 4)
@@ -519,7 +543,8 @@ static void frag_post(struct mrc_conn *conn, struct mrc_path *path, struct mrc_c
 		hdr->writer_epoch = path->epoch;
 	}
 	/* What may wait a little goes along with the answer. */
-	if (ch->facts & MRC_FACT_STATE_LAZY && ch->answers >= MRC_ANSWERS_MIN) {
+	if (ch->is_answering && ch->facts & MRC_FACT_STATE_LAZY) {
+		ch->is_answering = false;
 		ch->facts |= MRC_FACT_STATE;
 		mrc_list_push_once(&conn->fact_work, &ch->in_facts);
 	}
@@ -649,6 +674,10 @@ static bool next_data(struct mrc_conn *conn, struct mrc_action *act)
 		ch = mrc_list_entry(flow->channels.next, struct mrc_channel, in_flow);
 		if (channel_data(conn, ch, act, &is_idle)) {
 			mrc_conn_turn_spend(conn, ch, act->post.hdr.body_len + MRC_WIRE_HDR_BYTES);
+			if (ch->ready_head == MRC_SLOT_NONE)
+				mrc_list_remove(&ch->in_flow);
+			if (mrc_list_is_empty(&flow->channels))
+				mrc_list_remove(&flow->in_turns);
 			return true;
 		}
 		if (!is_idle)
@@ -762,5 +791,6 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 			return true;
 	}
 	conn->is_posting = false;
+	conn->has_along = false;
 	return false;
 }

@@ -44,6 +44,7 @@ struct mrc_key {
  */
 #define MRC_ALONG_BYTES_MAX (16U * 1024U)
 #define MRC_ALONG_LEN_MAX   4096U
+#define MRC_ALONG_NS        (200 * MRC_US) /* nor where it arrives so much later than at best */
 
 /*
  * One client's channels with something to send; turns go by client, then channel.
@@ -190,7 +191,8 @@ struct mrc_conn {
 	bool ack_has_news; /* it speaks of more than ACKs: the peer acknowledges it */
 	uint32_t ack_frames;
 	uint64_t ack_bytes;
-	uint8_t posted_index; /* the path of the last one */
+	bool has_along;       /* one of them by a path that was chosen for it: */
+	uint8_t along_index;  /* this one, of the last */
 	bool is_posting;      /* frames were posted since the last time there was nothing to do */
 	uint64_t lazy_due_ns; /* facts in lazy_work are told by then */
 

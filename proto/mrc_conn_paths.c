@@ -849,10 +849,11 @@ struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room 
 {
 	struct mrc_path *best = NULL;
 	struct mrc_path *crowded = NULL;
+	struct mrc_path *along = NULL;
 	struct mrc_path *fallback = NULL;
 
 	for (uint8_t n = 0; n < conn->path_count; n++) {
-		uint8_t i = (uint8_t)((conn->posted_index + n) % conn->path_count);
+		uint8_t i = (uint8_t)((conn->along_index + n) % conn->path_count);
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t timeout_ns;
 
@@ -872,12 +873,14 @@ struct mrc_path *mrc_conn_path_for_control(struct mrc_conn *conn, enum mrc_room 
 				crowded = path;
 			continue;
 		}
-		/* Along with what has just been posted, unless it would stand in a queue there. */
-		if (n == 0 && conn->is_posting && path->bytes_in_flight <= MRC_ALONG_BYTES_MAX)
-			return path;
+		/* Where others have just been posted, unless it would stand in a queue there. */
+		if (n == 0 && conn->has_along && path->bytes_in_flight <= MRC_ALONG_BYTES_MAX)
+			along = path;
 		if (!best || path->rtt.smoothed_ns < best->rtt.smoothed_ns)
 			best = path;
 	}
+	if (along && along->rtt.smoothed_ns <= best->rtt.smoothed_ns + MRC_ALONG_NS)
+		return along;
 	if (!best)
 		best = crowded;
 	return best ? best : fallback;

@@ -275,6 +275,9 @@ static void queue_sample(struct mrc_path *path, const struct mrc_record *newest,
 	uint64_t delay_ns = now_ns - newest->sent_ns;
 	uint64_t base = base_ns(path, now_ns);
 
+	/* What was moved elsewhere waited for nobody: its lateness is the suspicion's affair. */
+	if (newest->is_moved || newest->queued < newest->len)
+		return;
 	if (newest->queued > newest->len) {
 		/* What many small frames wait for is a processor, and it is no shorter elsewhere. */
 		if (newest->len < MRC_QUEUE_BYTES_MIN)

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SPINS_OF_WAIT 4U
+
 int perf_loop_init(struct perf_loop *loop, uint64_t spin_ns)
 {
 	char spin_us[24];
@@ -21,7 +23,8 @@ int perf_loop_init(struct perf_loop *loop, uint64_t spin_ns)
 	loop->signal_count = 0;
 	loop->spin_ns = spin_ns;
 	if (spin_ns) {
-		snprintf(spin_us, sizeof(spin_us), "%llu", (unsigned long long)(spin_ns / 1000));
+		snprintf(spin_us, sizeof(spin_us), "%llu",
+			 (unsigned long long)((spin_ns + 999) / 1000));
 		setenv("MRC_SPIN_US", spin_us, 1); /* of the client that attaches next */
 	}
 	loop->busy_turns = 0;
@@ -75,9 +78,11 @@ int perf_loop_turn(struct perf_loop *loop, struct mrc_client *client, int contro
 		*control_ready_out = false;
 	if (client)
 		count = mrc_poll(client, events, events_max);
-	/* As the library waits for a program that has nothing else to look after. */
-	if (count == 0 && client && loop->spin_ns && perf_now_ns() + loop->spin_ns < deadline_ns &&
-	    mrc_wait(client, (int64_t)loop->spin_ns) > 0)
+	/* As the library waits for a program that has nothing else to look after, and long enough
+	 * for it to see whether looking pays. */
+	if (count == 0 && client && loop->spin_ns &&
+	    perf_now_ns() + SPINS_OF_WAIT * loop->spin_ns < deadline_ns &&
+	    mrc_wait(client, (int64_t)(SPINS_OF_WAIT * loop->spin_ns)) > 0)
 		count = mrc_poll(client, events, events_max);
 	now_ns = perf_now_ns();
 	fds[0] = (struct pollfd){.fd = loop->signal_fd, .events = POLLIN};

@@ -43,7 +43,7 @@ struct perf_options {
 	uint64_t pace_bits_per_s; /* 0: as fast as it goes */
 	uint64_t connect_timeout_ns;
 	uint64_t drain_timeout_ns;
-	uint64_t spin_ns;       /* how long to yield before sleeping */
+	uint64_t spin_ns;       /* how long to look before sleeping */
 	uint64_t landing_bytes; /* 0: the daemon's default */
 	uint64_t seed;
 	uint64_t every;      /* gap: one message of so many is traced */

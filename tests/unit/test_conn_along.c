@@ -101,7 +101,7 @@ static void who_answers_late_is_not_waited_for(void **state)
 	fixture_init(&f, 2);
 	talk(&f);
 	ask(&f);
-	lab_pair_run(&f.pair, MRC_ANSWER_NS);
+	lab_pair_run(&f.pair, MRC_ACK_DELAY_NS);
 	answer(&f);
 	lab_pair_run(&f.pair, MRC_MS);
 	from = ask(&f);
@@ -153,6 +153,51 @@ static void messages_of_one_turn_share_a_path_if_they_are_short(void **state)
 	}
 }
 
+/* A probe has to go by its own path, which may be the slowest. */
+static void nothing_goes_along_with_a_probe(void **state)
+{
+	struct fixture f;
+	struct lab_host *a;
+	uint32_t from;
+
+	fixture_init(&f, 2);
+	a = &f.pair.hosts[0];
+	a->conn->paths[1].rtt.smoothed_ns = a->conn->paths[1].rtt.min_ns = MRC_MS;
+	a->conn->paths[1].do_probe = true;
+	from = a->log_count;
+	assert_int_equal(lab_send(a, f.ids[0], 64, MRC_LVL_PLACED, ++f.cookie), 0);
+	lab_pump(a);
+	assert_int_equal(lab_posted(a, MRC_WIRE_PROBE, from, 0)->index, 1);
+	assert_int_equal(lab_posted(a, MRC_WIRE_FRAG, from, 0)->index, 0);
+	lab_pair_run(&f.pair, 10 * MRC_MS);
+	lab_pair_fini(&f.pair);
+}
+
+/* Once it has answered, and no more: what streams has nothing to say along. */
+static void a_stream_after_a_talk_tells_its_state_lazily(void **state)
+{
+	struct fixture f;
+	struct lab_host *b;
+	uint32_t from, states;
+
+	fixture_init(&f, 2);
+	b = &f.pair.hosts[1];
+	talk(&f);
+	ask(&f);
+	answer(&f);
+	lab_pair_run(&f.pair, MRC_MS);
+	from = b->log_count;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(lab_send(b, f.ids[1], 100, MRC_LVL_PLACED, f.cookie++), 0);
+		lab_pair_run(&f.pair, 5 * MRC_US);
+	}
+	lab_pair_run(&f.pair, MRC_MS);
+	states = lab_posted_count(b, MRC_WIRE_STATE, from);
+	if (states > 5) /* once in the delay of an ACK */
+		fail_msg("%u STATE for 20 messages in 100 us", states);
+	lab_pair_fini(&f.pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +205,8 @@ int main(void)
 		cmocka_unit_test(
 			without_the_answer_it_is_told_all_the_same_and_at_once_from_then_on),
 		cmocka_unit_test(who_answers_late_is_not_waited_for),
+		cmocka_unit_test(nothing_goes_along_with_a_probe),
+		cmocka_unit_test(a_stream_after_a_talk_tells_its_state_lazily),
 		cmocka_unit_test(messages_of_one_turn_share_a_path_if_they_are_short),
 	};
 

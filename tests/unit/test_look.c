@@ -34,8 +34,8 @@ static uint64_t play(struct mrc_look *look, uint64_t *now_ns, uint64_t period_ns
 
 		mrc_look_work(look, *now_ns);
 		while (look->is_looking && *now_ns < next_ns) {
-			*now_ns += US;
-			looked_ns += US;
+			*now_ns += look->span_ns / 20;
+			looked_ns += look->span_ns / 20;
 			mrc_look_on(look, *now_ns, &do_yield);
 		}
 		*now_ns = next_ns;
@@ -91,7 +91,7 @@ static void what_comes_too_late_is_looked_for_less_and_less(void **state)
 
 	mrc_look_init(&look, SPAN, now_ns);
 	play(&look, &now_ns, 5 * SPAN, 1000 * MS);
-	/* Four looks of three spans each quarter of a second are half a percent. */
+	/* Four looks of three spans each quarter of a second: half a percent. */
 	assert_in_range(play(&look, &now_ns, 5 * SPAN, 1000 * MS), 4 * SPAN, 8 * MS);
 }
 
@@ -101,7 +101,7 @@ static void what_comes_seldom_is_not_even_tried(void **state)
 	uint64_t now_ns = 0;
 
 	mrc_look_init(&look, SPAN, now_ns);
-	play(&look, &now_ns, 5 * MS, 100 * MS);
+	play(&look, &now_ns, 5 * MS, 200 * MS);
 	assert_int_equal(play(&look, &now_ns, 5 * MS, 1000 * MS), 0);
 }
 
@@ -120,6 +120,29 @@ static void a_trial_finds_what_a_look_would_not(void **state)
 	assert_int_equal(play(&look, &now_ns, SPAN / 2, 100 * MS), 100 * MS);
 }
 
+static void looking_in_vain_costs_a_percent_at_most_however_long_a_look_is(void **state)
+{
+	static const uint64_t spans_ns[] = {10 * US, SPAN, MS, 10 * MS};
+	static const uint64_t periods[] = {4, 7, 9, 50, 199, 201, 210, 500}; /* in spans */
+
+	for (size_t i = 0; i < sizeof(spans_ns) / sizeof(spans_ns[0]); i++) {
+		for (size_t k = 0; k < sizeof(periods) / sizeof(periods[0]); k++) {
+			struct mrc_look look;
+			uint64_t now_ns = 0, span_ns = spans_ns[i], run_ns = 20000 * span_ns,
+				 looked_ns;
+
+			mrc_look_init(&look, span_ns, now_ns);
+			play(&look, &now_ns, periods[k] * span_ns, run_ns);
+			looked_ns = play(&look, &now_ns, periods[k] * span_ns, run_ns);
+			if (looked_ns > run_ns / 100)
+				fail_msg("span %llu ns, work each %llu spans: %llu of %llu ns",
+					 (unsigned long long)span_ns,
+					 (unsigned long long)periods[k],
+					 (unsigned long long)looked_ns, (unsigned long long)run_ns);
+		}
+	}
+}
+
 static void after_a_rest_it_is_taken_for_granted(void **state)
 {
 	struct mrc_look look;
@@ -128,7 +151,7 @@ static void after_a_rest_it_is_taken_for_granted(void **state)
 	mrc_look_init(&look, SPAN, now_ns);
 	play(&look, &now_ns, 5 * MS, 1000 * MS);
 	assert_int_equal(look.credit, 0);
-	now_ns += 20 * MS;
+	now_ns += 200 * SPAN;
 	assert_true(mrc_look_work(&look, now_ns));
 	assert_int_equal(look_in_vain(&look, &now_ns), SPAN);
 }
@@ -151,6 +174,7 @@ int main(void)
 		cmocka_unit_test(what_comes_too_late_is_looked_for_less_and_less),
 		cmocka_unit_test(what_comes_seldom_is_not_even_tried),
 		cmocka_unit_test(a_trial_finds_what_a_look_would_not),
+		cmocka_unit_test(looking_in_vain_costs_a_percent_at_most_however_long_a_look_is),
 		cmocka_unit_test(after_a_rest_it_is_taken_for_granted),
 		cmocka_unit_test(without_a_span_it_never_looks),
 	};

@@ -292,6 +292,22 @@ static void arrival_is_expected_by_what_a_queue_has_cost(void **state)
 	assert_true(mrc_path_eta_ns(&f.path, 262144, now_ns) < eta_ns / 2);
 }
 
+/* It was suspected, its frames went elsewhere, and then it answers after all. */
+static void what_was_moved_says_nothing_of_an_idle_path(void **state)
+{
+	struct mrc_record newest;
+	struct fixture f;
+
+	fixture_init(&f);
+	mrc_path_push(&f.path, true, 50000, MRC_S)->is_moved = true;
+	f.path.sent = f.path.posted;
+	newest = *mrc_path_pop(&f.path, 1);
+	newest.queued = 0; /* as the conn says it */
+	mrc_path_acked(&f.path, &newest, 0, &f.limits, MRC_S + 200 * MRC_MS);
+	assert_int_equal(f.path.idle_ns, 0);
+	assert_int_equal(mrc_queue_ns(&f.path.queue, 100000), 0);
+}
+
 /* What many small frames wait for is a processor. */
 static void small_frames_say_nothing_of_a_queue(void **state)
 {
@@ -729,6 +745,7 @@ int main(void)
 		cmocka_unit_test(a_fragment_takes_two_milliseconds_at_most),
 		cmocka_unit_test(arrival_is_expected_later_behind_more_bytes),
 		cmocka_unit_test(arrival_is_expected_by_what_a_queue_has_cost),
+		cmocka_unit_test(what_was_moved_says_nothing_of_an_idle_path),
 		cmocka_unit_test(small_frames_say_nothing_of_a_queue),
 		cmocka_unit_test(a_frame_alone_is_expected_after_what_such_have_met),
 		cmocka_unit_test(a_doubled_floor_falls_back_when_its_time_is_over),
