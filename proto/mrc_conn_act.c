@@ -431,9 +431,10 @@ static bool is_along(const struct mrc_conn *conn, const struct mrc_path *avoided
 }
 
 /*
- * The path but `avoided` on which `len` bytes arrive first; few of them go along with others. When that one is full, the best
- * of the others takes them only if they still arrive sooner there than behind
- * all that is waiting: the tail of a message does not go to a slow rail.
+ * The path but `avoided` on which `len` bytes arrive first; few of them go along
+ * with others. When that path is full, the best of the others takes them only if
+ * they still arrive sooner there than behind all that is waiting: the tail of a
+ * message does not go to a slow rail.
  */
 static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint64_t backlog,
 				      const struct mrc_path *avoided)
