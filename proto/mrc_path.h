@@ -119,11 +119,10 @@ struct mrc_path {
 	struct mrc_rtt rtt;
 	struct mrc_rate rate;
 	struct mrc_queue queue; /* what its queue costs, beyond base_ns */
-	uint64_t
-		idle_ns; /* what a frame has met lately with nothing before it, its own bytes aside */
-	uint64_t idle_at_ns; /* when that was */
-	uint64_t rate_least; /* and at least so fast lately: see least_sample() */
-	bool is_rate_weak;   /* only from frames that did not fill it, or long not confirmed */
+	uint64_t idle_ns;       /* what a frame alone has met lately, its own bytes aside */
+	uint64_t idle_at_ns;    /* when that was */
+	uint64_t rate_least;    /* and at least so fast lately: see least_sample() */
+	bool is_rate_weak;      /* only from frames that did not fill it, or long not confirmed */
 	uint64_t rate_confirmed_ns; /* when it was last got from a filled path */
 	uint64_t round_first;       /* number of the record that began this round trip, */
 	uint64_t round_ns;          /* when it was sent */
