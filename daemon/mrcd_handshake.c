@@ -132,7 +132,7 @@ static int pair_check(struct mrcd_handshake *hs)
 	const struct mrc_hello *ours = &hs->ours, *theirs = &hs->theirs;
 
 	if (!strcmp(theirs->host, ours->host) || theirs->boot_id == ours->boot_id ||
-	    !memcmp(theirs->nonce, ours->nonce, sizeof(ours->nonce)))
+	    !memcmp(theirs->nonce, ours->nonce, MRC_HELLO_FRESH_BYTES))
 		return refuse(hs, MRCD_REFUSAL_SELF, "claims to be this host itself");
 	if (strcmp(theirs->to_host, ours->host) != 0)
 		return refuse(hs, MRCD_REFUSAL_NAME, "wants to speak to another host than this");
@@ -148,13 +148,17 @@ static const struct mrcd_key *keys_of(struct mrcd_handshake *hs, uint32_t *count
 	return *count_out ? keys : NULL;
 }
 
-static void conclude(struct mrcd_handshake *hs)
+static int conclude(struct mrcd_handshake *hs)
 {
 	const struct mrc_hello *i = hs->is_initiator ? &hs->ours : &hs->theirs;
 	const struct mrc_hello *r = hs->is_initiator ? &hs->theirs : &hs->ours;
 
 	mrc_hello_conclude(i, r, &hs->auth);
 	hs->is_direct_capable = hs->is_direct_capable && hs->theirs.is_direct_capable;
+	if (hs->auth.version == 0)
+		return refuse(hs, MRCD_REFUSAL_MAGIC,
+			      "has no protocol version in common with this host");
+	return 0;
 }
 
 /* Judged before our proof is said, so that the other end does not take up a path that is none. */
@@ -223,9 +227,8 @@ static int hello_i_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (r < 0)
 		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
 	frame_say(hs, MRC_WIRE_HELLO, HELLO_R_BODY_BYTES);
-	conclude(hs);
 	hs->state = MRCD_HANDSHAKE_AUTH;
-	return 0;
+	return conclude(hs);
 }
 
 /* Initiator: the responder's HELLO and proof are whole. */
@@ -254,7 +257,9 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (r < 0)
 		return r;
 
-	conclude(hs);
+	r = conclude(hs);
+	if (r < 0)
+		return r;
 	/* Better to find out now than after the other end has taken the path up. */
 	if (mrc_conn_join(mrcd_peer_conn(hs->peer), hs->path_index, &hs->auth, hs->theirs.boot_id) <
 	    0)

@@ -747,7 +747,9 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 			 .path_id = path_id,
 			 .peer_boot_id = peer_boot_id,
 			 .receive_share = link->receive_share,
-			 .receive_bytes = link->receive_bytes},
+			 .receive_bytes = link->receive_bytes,
+			 .version = auth->version,
+			 .features = auth->features},
 	};
 	int r;
 

@@ -59,6 +59,8 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	if (path == NULL)
 		return NULL;
 	mrcd_peer_set(path, "epoch", info.epoch);
+	mrcd_peer_set(path, "wire_version", info.version);
+	mrcd_peer_set(path, "wire_features", info.features);
 	mrcd_peer_set(path, "rtt_ns", info.rtt_ns);
 	mrcd_peer_set(path, "rtt_ns_min", info.rtt_ns_min);
 	mrcd_peer_set(path, "rate_bytes_per_s", info.rate_bytes_per_s);

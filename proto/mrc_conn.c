@@ -56,6 +56,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	}
 	conn->is_initiator = mrc_hello_is_initiator(conn->host, conn->peer);
 	conn->boot_id = config->boot_id;
+	conn->features = config->features;
 	conn->rng.state = config->seed;
 	conn->path_count = config->path_count;
 	conn->stamp = config->stamp;
@@ -156,12 +157,17 @@ void mrc_conn_hello(const struct mrc_conn *conn, uint8_t path_index, struct mrc_
 	hello_out->conn_epoch_last = conn->epoch_last;
 	hello_out->path_epoch_last = path->epoch_last;
 	hello_out->path_id = conn->is_initiator ? path_index : path->path_id;
+	hello_out->version_min = MRC_HELLO_VERSION_MIN;
+	hello_out->version_max = MRC_HELLO_VERSION_MAX;
+	hello_out->features = conn->features;
 }
 
 int mrc_conn_join(const struct mrc_conn *conn, uint8_t path_index, const struct mrc_auth *auth,
 		  uint64_t peer_boot_id)
 {
 	MRC_ASSERT(path_index < conn->path_count);
+	if (auth->version == 0)
+		return -EPROTONOSUPPORT;
 	/*
 	 * The HELLOs are a moment old. Another path may meanwhile have begun the
 	 * same new conn epoch (join it), or a later one (these are stale).

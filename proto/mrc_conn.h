@@ -33,6 +33,7 @@ struct mrc_conn_config {
 	uint64_t seed;                   /* of the jitter */
 	uint8_t path_count;              /* 1 to MRC_PATHS_MAX */
 	uint32_t rail_of[MRC_PATHS_MAX]; /* path index -> local rail index, for PORT_STATUS */
+	uint32_t features;               /* that are offered to the peer, see mrc_hello.h */
 	struct mrc_limits limits;
 	struct mrc_alloc alloc;
 	/*
@@ -86,7 +87,10 @@ bool mrc_conn_place_whole(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 
 /* Fills what we say of ourselves on this path; the embedder adds the nonce. */
 void mrc_conn_hello(const struct mrc_conn *conn, uint8_t path_index, struct mrc_hello *hello_out);
-/* `auth` as mrc_hello_conclude() made it. -ESTALE: things have moved on since these HELLOs; try again. */
+/*
+ * `auth` as mrc_hello_conclude() made it. -ESTALE: things have moved on since these HELLOs; try
+ * again. -EPROTONOSUPPORT: the two have no version in common.
+ */
 int mrc_conn_join(const struct mrc_conn *conn, uint8_t path_index, const struct mrc_auth *auth,
 		  uint64_t peer_boot_id);
 bool mrc_conn_is_initiator(const struct mrc_conn *conn);
@@ -100,6 +104,8 @@ struct mrc_path_info {
 	bool is_carrier_up;
 	bool is_degraded; /* delivers far less than its siblings */
 	uint32_t epoch;
+	uint8_t version;   /* of the protocol, as agreed for this epoch; 0: never connected */
+	uint32_t features; /* and what else was agreed on */
 	uint32_t frames_in_flight;
 	uint64_t bytes_in_flight;
 	uint64_t window_bytes;
@@ -149,6 +155,12 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out);
 const char *mrc_conn_breach(const struct mrc_conn *conn);
 void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 			struct mrc_path_info *info_out);
+/*
+ * All connected paths have agreed on this feature, and at least one is. It is agreed on for
+ * a path epoch: the peer may come back as an older program in the same conn epoch, so what
+ * depends on a feature has to bear that it is gone.
+ */
+bool mrc_conn_has_feature(const struct mrc_conn *conn, uint32_t feature);
 /* Walk the channels: start with *iter 0; false at the end. */
 bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,
 			   struct mrc_channel_info *info_out);

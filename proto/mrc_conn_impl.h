@@ -119,6 +119,7 @@ struct mrc_conn {
 	uint64_t peer_boot_id;
 	uint32_t epoch;      /* held; 0: none */
 	uint32_t epoch_last; /* highest ever held */
+	uint32_t features;   /* offered */
 	struct mrc_limits limits;
 	struct mrc_alloc alloc;
 	struct mrc_rng rng;

@@ -62,6 +62,8 @@ void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 		.is_carrier_up = path->is_carrier_up,
 		.is_degraded = is_degraded(conn, path),
 		.epoch = path->epoch,
+		.version = path->version,
+		.features = path->features,
 		.frames_in_flight = (uint32_t)(path->posted - path->acked),
 		.bytes_in_flight = path->bytes_in_flight,
 		.window_bytes = path->window_bytes,
@@ -81,6 +83,22 @@ void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 		.bad_count = path->bad_count,
 		.state_since_ns = path->state_since_ns,
 	};
+}
+
+bool mrc_conn_has_feature(const struct mrc_conn *conn, uint32_t feature)
+{
+	bool is_any = false;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		if (!path->is_connected)
+			continue;
+		if ((path->features & feature) != feature)
+			return false;
+		is_any = true;
+	}
+	return is_any;
 }
 
 bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,

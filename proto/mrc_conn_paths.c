@@ -472,6 +472,8 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	path->fenced_epoch = MRC_MAX(path->fenced_epoch, path->epoch);
 	mrc_path_begin(path, ev->path_epoch, conn->limits.path_window_bytes_min,
 		       conn->limits.suspect_floor_ns, conn->now_ns);
+	path->version = MRC_MAX(ev->version, 1);
+	path->features = ev->features;
 	path->share_given = ev->receive_share;
 	path->share = ev->receive_share ? MRC_SHARE_MIN : 0;
 	/* Until its PATH_OPEN says more, the peer takes what every queue pair does. */

@@ -107,6 +107,8 @@ struct mrc_ev_path {
 	uint64_t peer_boot_id;
 	uint32_t receive_share; /* PATH_UP: receive entries this path has here; 0: no such bound */
 	uint32_t receive_bytes; /* PATH_UP: of body that each of them takes; 0: no such bound */
+	uint8_t version;        /* PATH_UP: of the protocol, as both ends agreed; 0: 1 */
+	uint32_t features;      /* PATH_UP: and what else both can do */
 	uint64_t count;         /* SENT */
 };
 

@@ -12,6 +12,12 @@
  * shared key over a role byte, both HELLO bodies and, in AUTH, the epochs
  * (DESIGN 7.13); computing them is the embedder's business.
  *
+ * Versions: a HELLO says which ones its speaker knows and what else it can do.
+ * Both ends conclude the same from that, and the proofs cover it: nobody between
+ * them can make two new daemons speak as old ones. Version 1 had no place for it
+ * and refuses what it does not know, so it stands where version 1 takes any
+ * bytes: in the second half of the nonce, behind a mark.
+ *
  * I/O, time: none.
  */
 #ifndef MRC_HELLO_H
@@ -20,9 +26,14 @@
 #include "mrc_wire.h"
 
 #define MRC_HELLO_NONCE_BYTES 32U
+#define MRC_HELLO_FRESH_BYTES 16U /* of the nonce, its beginning: random in every version */
 #define MRC_HELLO_MAC_BYTES   32U
 #define MRC_HELLO_BODY_BYTES  208U /* encoded, without the proof */
 #define MRC_AUTH_BODY_BYTES   16U  /* encoded, without the proof */
+
+/* Of the protocol; the form of a frame's header has a number of its own (MRC_WIRE_VERSION). */
+#define MRC_HELLO_VERSION_MIN 1U /* the oldest that is spoken here */
+#define MRC_HELLO_VERSION_MAX 2U /* 2: as 1, and versions and features are agreed on */
 
 struct mrc_hello {
 	char host[MRC_NAME_MAX + 1];          /* the speaker's */
@@ -35,6 +46,8 @@ struct mrc_hello {
 	uint16_t path_id;                     /* of the path, as the initiator numbers them */
 	uint16_t is_direct_capable;           /* the speaker's rail can take RDMA writes */
 	uint8_t nonce[MRC_HELLO_NONCE_BYTES]; /* fresh */
+	uint8_t version_min, version_max;     /* that the speaker knows; 1 and 1: it does not say */
+	uint32_t features;                    /* that the speaker offers, version 2 and later */
 };
 
 struct mrc_auth {
@@ -43,10 +56,17 @@ struct mrc_auth {
 	/* Not on the wire: the conn epochs the two HELLOs named as held; 0: none. */
 	uint32_t held_by_initiator;
 	uint32_t held_by_responder;
+	/* Not on the wire either: what both speak on this path epoch; version 0: they have none in common. */
+	uint8_t version;
+	uint32_t features;
 };
 
+/* A speaker whose version_max is at most 1 has a nonce of random bytes alone, as version 1 had. */
 void mrc_hello_encode(const struct mrc_hello *hello, uint8_t out[MRC_HELLO_BODY_BYTES]);
-/* -EPROTO: a name without end or with bytes other than [A-Za-z0-9._-], or reserved bits set. */
+/*
+ * -EPROTO: a name without end or with bytes other than [A-Za-z0-9._-], reserved bits set, or
+ * versions that cannot be. Of the nonce the first MRC_HELLO_FRESH_BYTES are what the speaker drew.
+ */
 int mrc_hello_decode(const uint8_t in[MRC_HELLO_BODY_BYTES], struct mrc_hello *hello_out);
 void mrc_auth_encode(const struct mrc_auth *auth, uint8_t out[MRC_AUTH_BODY_BYTES]);
 int mrc_auth_decode(const uint8_t in[MRC_AUTH_BODY_BYTES], struct mrc_auth *auth_out);

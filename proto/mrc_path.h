@@ -84,9 +84,11 @@ struct mrc_path {
 	bool is_connecting; /* an attempt is under way */
 	enum mrc_path_state state;
 	enum mrc_path_reason reason;
-	uint32_t epoch;         /* of the transport, or of the last one */
-	uint32_t epoch_last;    /* highest known to either end */
-	uint32_t fenced_epoch;  /* nothing of this or an older one can land at our end */
+	uint32_t epoch;        /* of the transport, or of the last one */
+	uint32_t epoch_last;   /* highest known to either end */
+	uint32_t fenced_epoch; /* nothing of this or an older one can land at our end */
+	uint8_t version;       /* of the protocol in this epoch, as both ends agreed; 0: none yet */
+	uint32_t features;     /* and what else they agreed on */
 	bool is_breach_counted; /* a frame of this epoch broke the protocol */
 	uint64_t state_since_ns;
 

@@ -18,7 +18,7 @@
 #include "mrc_base.h"
 
 #define MRC_WIRE_MAGIC         0x4643524dU /* "MRCF" */
-#define MRC_WIRE_VERSION       1U
+#define MRC_WIRE_VERSION       1U /* of the header's form; the protocol's is agreed on, see mrc_hello.h */
 #define MRC_WIRE_HDR_BYTES     80U
 #define MRC_WIRE_CTL_BYTES_MAX 1024U
 

@@ -93,7 +93,11 @@ static bool is_dropped(int fd)
 
 static void hello_make(struct mrc_hello *hello)
 {
-	*hello = (struct mrc_hello){.host = HOST, .to_host = TO_HOST, .boot_id = boot_id};
+	*hello = (struct mrc_hello){.host = HOST,
+				    .to_host = TO_HOST,
+				    .boot_id = boot_id,
+				    .version_min = MRC_HELLO_VERSION_MIN,
+				    .version_max = MRC_HELLO_VERSION_MAX};
 	mrcd_auth_random(hello->nonce, sizeof(hello->nonce));
 }
 

@@ -25,7 +25,7 @@ static void path_opens(struct eng *e, uint8_t path);
 
 void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
 {
-	struct mrc_hello own, peer = {.path_id = path};
+	struct mrc_hello own, peer = {.path_id = path, .version_min = 1, .version_max = 1};
 	struct mrc_auth auth;
 	struct mrc_event_in ev = {.kind = MRC_EV_PATH_UP, .path = {.index = path}};
 	bool is_initiator = mrc_conn_is_initiator(e->conn);
@@ -71,6 +71,8 @@ void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
 	ev.path.peer_boot_id = peer.boot_id;
 	ev.path.is_direct_capable = e->direct_mask >> path & 1;
 	ev.path.receive_share = ev.path.is_direct_capable ? ENG_SHARE : 0;
+	ev.path.version = auth.version;
+	ev.path.features = auth.features;
 	e->posted[path] = e->sent[path] = 0;
 	e->is_linked[path] = true;
 	e->link_epoch[path] = auth.path_epoch;

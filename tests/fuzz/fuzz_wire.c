@@ -54,6 +54,9 @@ static void wire_hello(const uint8_t *data, size_t len)
 		.conn_epoch = 3,
 		.conn_epoch_last = 4,
 		.path_epoch_last = 5,
+		.version_min = MRC_HELLO_VERSION_MIN,
+		.version_max = MRC_HELLO_VERSION_MAX,
+		.features = 0xf0f0f0f0,
 	};
 	uint8_t in[MRC_HELLO_BODY_BYTES] = {0}, out[MRC_HELLO_BODY_BYTES];
 	struct mrc_hello hello;
@@ -67,6 +70,9 @@ static void wire_hello(const uint8_t *data, size_t len)
 	mrc_hello_conclude(&hello, &own, &one);
 	mrc_hello_conclude(&own, &hello, &other);
 	FUZZ_CHECK(one.conn_epoch == other.conn_epoch && one.path_epoch == other.path_epoch);
+	FUZZ_CHECK(one.version == other.version && one.features == other.features);
+	FUZZ_CHECK(one.version <= hello.version_max && one.version <= own.version_max);
+	FUZZ_CHECK(!one.version || one.version >= hello.version_min);
 	FUZZ_CHECK(one.conn_epoch >= MRC_MAX(hello.conn_epoch, own.conn_epoch));
 	FUZZ_CHECK(one.path_epoch > MRC_MAX(hello.path_epoch_last, own.path_epoch_last));
 	FUZZ_CHECK(!mrc_hello_is_initiator(hello.host, own.host) ||

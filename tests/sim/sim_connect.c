@@ -25,6 +25,61 @@ static bool is_current(const struct sim_world *w, uint32_t pair, uint32_t path, 
 	return at->is_running && at->serial == serial;
 }
 
+/* ---- what daemons speak ---- */
+
+uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t boot)
+{
+	return w->o.old_host == host + 1 && boot == 1 ? 1 : MRC_HELLO_VERSION_MAX;
+}
+
+uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t boot)
+{
+	struct mrc_rng rng = {.state = w->o.seed ^ (uint64_t)host << 32 ^ boot};
+
+	return (uint32_t)mrc_rng_next(&rng);
+}
+
+/* As it goes over the wire; an old daemon says what version 1 has. */
+static void hello_make(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
+{
+	struct pair *pr = &w->pairs[pair];
+	struct attempt *at = &pr->paths[path].attempt;
+	struct mrc_hello *hello = &at->hellos[side];
+	uint8_t bytes[MRC_HELLO_BODY_BYTES];
+
+	mrc_conn_hello(pr->ends[side].conn, (uint8_t)path, hello);
+	if (side == 1)
+		hello->path_id = at->hellos[0].path_id; /* paths are numbered by their initiator */
+	hello->version_max = sim_host_version(w, pr->hosts[side], at->boots[side]);
+	mrc_hello_encode(hello, bytes);
+	if (mrc_hello_decode(bytes, hello))
+		sim_fail(w, "version", "host %s: its HELLO is refused",
+			 w->hosts[pr->hosts[side]].name);
+}
+
+/* Both know what both know, and no more. */
+static void check_agreed(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
+{
+	struct pair *pr = &w->pairs[pair];
+	const struct attempt *at = &pr->paths[path].attempt;
+	uint8_t version = MRC_HELLO_VERSION_MAX;
+	uint32_t features = UINT32_MAX;
+	struct mrc_path_info info;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		version = MRC_MIN(version, sim_host_version(w, pr->hosts[i], at->boots[i]));
+		features &= sim_host_features(w, pr->hosts[i], at->boots[i]);
+	}
+	features = version >= 2 ? features : 0;
+	mrc_conn_path_info(pr->ends[side].conn, (uint8_t)path, &info);
+	if (info.version != version || info.features != features)
+		sim_fail(w, "version", "host %s: version %u features %x, it should be %u and %x",
+			 w->hosts[pr->hosts[side]].name, info.version, info.features, version,
+			 features);
+}
+
+/* ---- coming up ---- */
+
 static void attempt_fails(struct sim_world *w, uint32_t pair, uint32_t path)
 {
 	struct attempt *at = &w->pairs[pair].paths[path].attempt;
@@ -64,7 +119,7 @@ void sim_connect(struct sim_world *w, uint32_t pair, uint32_t path)
 		at->shares[side] = (uint32_t)(w->o.share + sim_draw(w, w->o.share));
 		at->entry_bytes[side] = MRC_WIRE_CTL_BYTES_MAX << sim_draw(w, 6);
 	}
-	mrc_conn_hello(w->pairs[pair].ends[0].conn, (uint8_t)path, &at->hellos[0]);
+	hello_make(w, pair, path, 0);
 	sim_timer_add(w, w->now_ns + travel_ns(w), T_HELLO, pair, path, 0, at->serial);
 }
 
@@ -80,8 +135,7 @@ void sim_hello(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t seria
 		return;
 	}
 	at->boots[1] = w->hosts[pr->hosts[1]].boot;
-	mrc_conn_hello(pr->ends[1].conn, (uint8_t)path, &at->hellos[1]);
-	at->hellos[1].path_id = at->hellos[0].path_id; /* paths are numbered by their initiator */
+	hello_make(w, pair, path, 1);
 	sim_timer_add(w, w->now_ns + travel_ns(w), T_ANSWER, pair, path, 0, serial);
 }
 
@@ -104,6 +158,8 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 				.conn_epoch = at->auth.conn_epoch,
 				.path_id = at->hellos[0].path_id,
 				.peer_boot_id = at->hellos[1 - side].boot_id,
+				.version = at->auth.version,
+				.features = at->auth.features,
 			},
 	};
 
@@ -131,6 +187,7 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 		  at->auth.conn_epoch, at->auth.path_epoch);
 	if (sim_tell(w, pair, side, &ev))
 		sim_fail(w, "path", "host %s: PATH_UP refused", w->hosts[pr->hosts[side]].name);
+	check_agreed(w, pair, path, side);
 }
 
 void sim_answer(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t serial)

@@ -328,6 +328,7 @@ static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
 		.seed = w->o.seed + ((uint64_t)pair << 8 | side) +
 			((uint64_t)w->hosts[hosts[side]].boot << 40),
 		.path_count = (uint8_t)w->o.rails,
+		.features = sim_host_features(w, hosts[side], w->hosts[hosts[side]].boot),
 		.limits =
 			{
 				.channels_max = (uint32_t)w->o.channels_max,

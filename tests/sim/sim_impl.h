@@ -383,6 +383,12 @@ static inline bool sim_is_running(const struct sim_world *w, uint32_t host)
 	return !w->hosts[host].down;
 }
 
+/* ---- sim_connect.c ---- */
+
+/* What this run of its daemon speaks: it may be another program than the one before. */
+uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t boot);
+uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t boot);
+
 /* ---- sim_fault.c ---- */
 
 void sim_fault_draw(struct sim_world *w);

@@ -178,6 +178,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.turn_ns = DRAW(3) ? 0 : 1000ULL << DRAW(6);
 	o.unchecked_permille = DRAW(4) ? 0 : DRAW(1001);
 	o.bucket_bytes = DRAW(6) ? 0 : 16384ULL << DRAW(6);
+	o.old_host = DRAW(4) ? 0 : 1 + DRAW(o.hosts);
 #undef DRAW
 	*options_out = o;
 }

@@ -54,6 +54,7 @@ enum sim_fault {
 	X(rate, "of a rail, bytes per second")                                                   \
 	X(bucket_bytes, "what a rail sends at once after a pause, as behind a token bucket")     \
 	X(fast_host, "n: the clock of host n-1 runs 10% fast; 0: none")                          \
+	X(old_host, "n: the first daemon of host n-1 speaks version 1 of the wire; 0: none")     \
 	X(clients, "clients of each host")                                                       \
 	X(pipes, "client pairs that talk; each opens channel after channel till all is said")    \
 	X(messages, "per pipe and direction")                                                    \

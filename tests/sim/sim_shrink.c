@@ -136,6 +136,7 @@ void sim_shrink(const struct sim_options *options, FILE *out)
 		FIELD(messages, 1),
 		FIELD(clients, 1),
 		FIELD(fast_host, 0),
+		FIELD(old_host, 0),
 		FIELD(unequal, 0),
 		FIELD(bucket_bytes, 0),
 		FIELD(unordered_permille, 0),

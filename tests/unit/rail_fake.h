@@ -285,6 +285,8 @@ static struct mrcd_peer *fake_peer(struct fake *f, struct mrcd_rail *rail, const
 	snprintf(peer->hello.host, sizeof(peer->hello.host), "%s", own);
 	snprintf(peer->hello.to_host, sizeof(peer->hello.to_host), "%s", other);
 	peer->hello.boot_id = boot_id;
+	peer->hello.version_min = MRC_HELLO_VERSION_MIN;
+	peer->hello.version_max = MRC_HELLO_VERSION_MAX;
 	peer->key_count = 1;
 	peer->keys[0].len_bytes = 16;
 	memset(peer->keys[0].bytes, 'k', 16);

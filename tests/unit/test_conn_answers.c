@@ -376,6 +376,7 @@ static void a_host_that_answers_joins_by_what_itself_had_said(void **state)
 			.path_epoch = LAB_PATH_EPOCH + 1,
 			.held_by_initiator = rows[i].held_by_initiator,
 			.held_by_responder = rows[i].held_by_responder,
+			.version = 1,
 		};
 		int r = mrc_conn_join(h.conn, 0, &auth, LAB_BOOT_A);
 

@@ -659,24 +659,24 @@ static void joining_is_refused_when_things_have_moved_on(void **state)
 		int want;
 	} rows[] = {
 		{"this conn, a new path epoch",
-		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
+		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH, 1, 0},
 		 LAB_BOOT_B,
 		 0},
 		{"this path epoch again",
-		 {LAB_EPOCH, LAB_PATH_EPOCH, LAB_EPOCH, LAB_EPOCH},
+		 {LAB_EPOCH, LAB_PATH_EPOCH, LAB_EPOCH, LAB_EPOCH, 1, 0},
 		 LAB_BOOT_B,
 		 -ESTALE},
 		{"this conn, another run of the peer",
-		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
+		 {LAB_EPOCH, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH, 1, 0},
 		 99,
 		 -ESTALE},
-		{"a new conn", {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, 0}, 99, 0},
+		{"a new conn", {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, 0, 1, 0}, 99, 0},
 		{"a new conn, by a HELLO from before this one",
-		 {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH - 1, LAB_EPOCH},
+		 {LAB_EPOCH + 1, LAB_PATH_EPOCH + 1, LAB_EPOCH - 1, LAB_EPOCH, 1, 0},
 		 LAB_BOOT_B,
 		 -ESTALE},
 		{"an older conn",
-		 {LAB_EPOCH - 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH},
+		 {LAB_EPOCH - 1, LAB_PATH_EPOCH + 1, LAB_EPOCH, LAB_EPOCH, 1, 0},
 		 LAB_BOOT_B,
 		 -ESTALE},
 	};
@@ -706,6 +706,54 @@ static void what_a_host_says_of_itself_is_what_it_holds(void **state)
 	assert_int_equal(hello.conn_epoch_last, LAB_EPOCH);
 	assert_int_equal(hello.path_epoch_last, LAB_PATH_EPOCH);
 	assert_int_equal(hello.path_id, 1);
+	assert_int_equal(hello.version_min, MRC_HELLO_VERSION_MIN);
+	assert_int_equal(hello.version_max, MRC_HELLO_VERSION_MAX);
+	lab_host_fini(&h);
+}
+
+static void a_path_without_a_version_in_common_is_not_joined(void **state)
+{
+	const struct mrc_auth auth = {.conn_epoch = LAB_EPOCH, .path_epoch = LAB_PATH_EPOCH + 1};
+	struct lab_host h;
+
+	lab_solo_up(&h, 2, false);
+	assert_int_equal(mrc_conn_join(h.conn, 0, &auth, LAB_BOOT_B), -EPROTONOSUPPORT);
+	lab_host_fini(&h);
+}
+
+static void a_feature_is_there_when_every_path_has_it(void **state)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_PATH_UP,
+				  .path = {.path_epoch = LAB_PATH_EPOCH,
+					   .conn_epoch = LAB_EPOCH,
+					   .peer_boot_id = LAB_BOOT_B,
+					   .version = 2,
+					   .features = 5}};
+	struct mrc_path_info info;
+	struct lab_host h;
+
+	lab_host_init(&h, "a", "b", LAB_BOOT_A, 3, NULL);
+	assert_false(mrc_conn_has_feature(h.conn, 1)); /* no path is connected */
+	assert_int_equal(lab_handle(&h, &ev), 0);
+	assert_true(mrc_conn_has_feature(h.conn, 1));
+	assert_true(mrc_conn_has_feature(h.conn, 5));
+	assert_false(mrc_conn_has_feature(h.conn, 2));
+	assert_false(mrc_conn_has_feature(h.conn, 3));
+	ev.path.index = 1;
+	ev.path.path_id = 1;
+	ev.path.features = 0; /* the peer came back as an old program */
+	ev.path.version = 0;
+	assert_int_equal(lab_handle(&h, &ev), 0);
+	assert_false(mrc_conn_has_feature(h.conn, 1));
+	mrc_conn_path_info(h.conn, 0, &info);
+	assert_int_equal(info.version, 2);
+	assert_int_equal(info.features, 5);
+	mrc_conn_path_info(h.conn, 1, &info);
+	assert_int_equal(info.version, 1);
+	mrc_conn_path_info(h.conn, 2, &info);
+	assert_int_equal(info.version, 0);
+	assert_int_equal(lab_path(&h, MRC_EV_PATH_DOWN, 1, MRC_REASON_CLOSED), 0);
+	assert_true(mrc_conn_has_feature(h.conn, 1));
 	lab_host_fini(&h);
 }
 
@@ -882,6 +930,8 @@ int main(void)
 		cmocka_unit_test(an_older_path_or_conn_epoch_cannot_begin),
 		cmocka_unit_test(joining_is_refused_when_things_have_moved_on),
 		cmocka_unit_test(what_a_host_says_of_itself_is_what_it_holds),
+		cmocka_unit_test(a_path_without_a_version_in_common_is_not_joined),
+		cmocka_unit_test(a_feature_is_there_when_every_path_has_it),
 		cmocka_unit_test(no_deadline_stays_in_the_past),
 		cmocka_unit_test(an_idle_conn_is_quiet),
 		cmocka_unit_test(two_engines_given_the_same_do_the_same),

@@ -51,6 +51,18 @@ static int say(struct mrcd_handshake *from, struct mrcd_handshake *to, uint32_t 
 	return r;
 }
 
+/* Checksums that fit, as somebody would send who knows the protocol; maybe a bit of the header flipped. */
+static void reseal(struct mrcd_handshake *from, uint32_t hdr_byte, uint32_t hdr_bit)
+{
+	uint32_t crc = mrcd_crc32c(0, from->out + 80, from->out_len - 80);
+
+	memcpy(from->out + 72, &crc, 4);
+	if (hdr_bit)
+		from->out[hdr_byte] ^= (uint8_t)hdr_bit;
+	crc = mrcd_crc32c(0, from->out, 76);
+	memcpy(from->out + 76, &crc, 4);
+}
+
 static void both_ends_come_to_the_same_epochs(void **state)
 {
 	static const uint32_t steps[] = {1, 7, 80, 1000};
@@ -78,6 +90,68 @@ static void both_ends_come_to_the_same_epochs(void **state)
 		assert_int_equal(pair.r.ours.path_id, 3);
 		assert_int_equal(pair.i.theirs.boot_id, 0xbbbb);
 		assert_int_equal(pair.r.theirs.boot_id, 0xaaaa);
+	}
+}
+
+static void both_ends_come_to_the_same_version_and_features(void **state)
+{
+	struct fake *f = *state;
+	struct pair pair;
+
+	f->a->hello.features = 0x8000000e;
+	f->b->hello.features = 0x80000007;
+	pair_begin(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(pair.i.auth.version, 2);
+	assert_int_equal(pair.r.auth.version, 2);
+	assert_int_equal(pair.i.auth.features, 0x80000006);
+	assert_int_equal(pair.r.auth.features, 0x80000006);
+}
+
+static void without_a_version_in_common_nobody_is_let_in(void **state)
+{
+	struct fake *f = *state;
+	struct pair pair;
+
+	/* The responder sees it first and says nothing more; so does an initiator that is answered all the same. */
+	f->a->hello.version_min = f->a->hello.version_max = MRC_HELLO_VERSION_MAX + 1;
+	pair_begin(f, &pair);
+	assert_int_equal(say(&pair.i, &pair.r, 1000), -EACCES);
+	assert_int_equal(pair.r.refusal, MRCD_REFUSAL_MAGIC);
+	assert_int_equal(pair.r.out_len, 0);
+
+	f->a->hello.version_max = MRC_HELLO_VERSION_MAX + 1;
+	f->a->hello.version_min = MRC_HELLO_VERSION_MIN;
+	pair_begin(f, &pair);
+	pair.i.ours.version_min = MRC_HELLO_VERSION_MAX + 1;
+	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+	assert_int_equal(say(&pair.r, &pair.i, 1000), -EACCES);
+	assert_int_equal(pair.i.refusal, MRCD_REFUSAL_MAGIC);
+	assert_int_equal(pair.i.out_len, 0);
+}
+
+/* Who takes the mark out of both HELLOs would have two new daemons speak as old ones. */
+static void nobody_between_them_can_make_them_old(void **state)
+{
+	struct fake *f = *state;
+
+	for (int which = 0; which < 2; which++) {
+		struct pair pair;
+
+		pair_begin(f, &pair);
+		if (which == 0) {
+			memset(pair.i.out + MRC_WIRE_HDR_BYTES + 176, 0x55, 16);
+			reseal(&pair.i, 0, 0);
+		}
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		if (which == 1) {
+			memset(pair.r.out + MRC_WIRE_HDR_BYTES + 176, 0x55, 16);
+			reseal(&pair.r, 0, 0);
+		}
+		assert_int_equal(say(&pair.r, &pair.i, 1000), -EACCES);
+		assert_int_equal(pair.i.refusal, MRCD_REFUSAL_KEY);
 	}
 }
 
@@ -298,18 +372,7 @@ static void no_bit_can_be_flipped(void **state)
 	}
 }
 
-/* The same with checksums that fit, as somebody would send who knows the protocol. */
-static void reseal(struct mrcd_handshake *from, uint32_t hdr_byte, uint32_t hdr_bit)
-{
-	uint32_t crc = mrcd_crc32c(0, from->out + 80, from->out_len - 80);
-
-	memcpy(from->out + 72, &crc, 4);
-	if (hdr_bit)
-		from->out[hdr_byte] ^= (uint8_t)hdr_bit;
-	crc = mrcd_crc32c(0, from->out, 76);
-	memcpy(from->out + 76, &crc, 4);
-}
-
+/* The same with checksums that fit. */
 static void no_bit_can_be_forged(void **state)
 {
 	struct fake *f = *state;
@@ -765,6 +828,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		claim(both_ends_come_to_the_same_epochs),
+		claim(both_ends_come_to_the_same_version_and_features),
+		claim(without_a_version_in_common_nobody_is_let_in),
+		claim(nobody_between_them_can_make_them_old),
 		claim(direct_placement_takes_two),
 		claim(a_handshake_has_a_token_of_its_own),
 		claim(tokens_agree_while_keys_are_changed),

@@ -286,6 +286,99 @@ static void epochs_follow_from_what_both_hold(void **state)
 	}
 }
 
+/* ---- versions ---- */
+
+static struct mrc_hello hello_of(uint8_t version_min, uint8_t version_max, uint32_t features)
+{
+	struct mrc_hello hello = hello_full();
+
+	hello.version_min = version_min;
+	hello.version_max = version_max;
+	hello.features = features;
+	return hello;
+}
+
+static void versions_and_features_travel_in_the_nonce(void **state)
+{
+	struct mrc_hello in = hello_of(3, 200, 0x81020304), out;
+	uint8_t bytes[MRC_HELLO_BODY_BYTES];
+
+	mrc_hello_encode(&in, bytes);
+	assert_int_equal(mrc_hello_decode(bytes, &out), 0);
+	assert_int_equal(out.version_min, 3);
+	assert_int_equal(out.version_max, 200);
+	assert_int_equal(out.features, 0x81020304);
+	assert_memory_equal(out.nonce, in.nonce, MRC_HELLO_FRESH_BYTES);
+	assert_memory_equal(bytes + 160, in.nonce, MRC_HELLO_FRESH_BYTES);
+	assert_memory_equal(bytes + 176, "MRCversion\x03\xc8\x04\x03\x02\x81", 16);
+	/* Nothing before or behind it is different from what version 1 says. */
+	for (size_t i = 192; i < sizeof(bytes); i++)
+		assert_int_equal(bytes[i], 0);
+}
+
+static void who_does_not_say_speaks_version_1(void **state)
+{
+	static const uint8_t maxima[] = {0, 1};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(maxima); i++) {
+		struct mrc_hello in = hello_of(maxima[i], maxima[i], 0xff), out;
+		uint8_t bytes[MRC_HELLO_BODY_BYTES];
+
+		mrc_hello_encode(&in, bytes);
+		assert_memory_equal(bytes + 160, in.nonce, sizeof(in.nonce));
+		assert_int_equal(mrc_hello_decode(bytes, &out), 0);
+		assert_int_equal(out.version_min, 1);
+		assert_int_equal(out.version_max, 1);
+		assert_int_equal(out.features, 0);
+	}
+}
+
+static void versions_that_cannot_be_are_refused(void **state)
+{
+	const struct {
+		uint8_t min, max;
+		int want;
+	} rows[] = {{1, 2, 0}, {2, 2, 0}, {2, 255, 0}, {0, 2, -EPROTO}, {3, 2, -EPROTO}};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct mrc_hello in = hello_of(rows[i].min, rows[i].max, 0), out;
+		uint8_t bytes[MRC_HELLO_BODY_BYTES];
+
+		mrc_hello_encode(&in, bytes);
+		assert_int_equal(mrc_hello_decode(bytes, &out), rows[i].want);
+	}
+}
+
+static void the_latest_version_that_both_know_is_spoken(void **state)
+{
+	const struct {
+		const char *name;
+		struct mrc_hello a, b;
+		uint8_t version;
+		uint32_t features;
+	} rows[] = {
+		{"alike", hello_of(1, 2, 6), hello_of(1, 2, 3), 2, 2},
+		{"one is old", hello_of(1, 2, 6), hello_of(1, 1, 0), 1, 0},
+		{"an old one cannot have features", hello_of(1, 2, 6), hello_of(1, 1, 6), 1, 0},
+		{"both are old", hello_of(1, 1, 0), hello_of(1, 1, 0), 1, 0},
+		{"one is newer", hello_of(1, 2, 7), hello_of(2, 3, 5), 2, 5},
+		{"too new", hello_of(1, 2, 7), hello_of(3, 4, 7), 0, 0},
+		{"too old", hello_of(2, 3, 7), hello_of(1, 1, 0), 0, 0},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		struct mrc_auth ab, ba;
+
+		mrc_hello_conclude(&rows[i].a, &rows[i].b, &ab);
+		mrc_hello_conclude(&rows[i].b, &rows[i].a, &ba);
+		if (ab.version != rows[i].version || ab.features != rows[i].features)
+			fail_msg("%s: version %u, features %x", rows[i].name, ab.version,
+				 ab.features);
+		if (ab.version != ba.version || ab.features != ba.features)
+			fail_msg("%s: the two ends conclude differently", rows[i].name);
+	}
+}
+
 static void one_of_two_hosts_opens(void **state)
 {
 	const struct {
@@ -312,6 +405,10 @@ int main(void)
 		cmocka_unit_test(auth_needs_both_epochs),
 		cmocka_unit_test(garbage_never_breaks_the_decoder),
 		cmocka_unit_test(epochs_follow_from_what_both_hold),
+		cmocka_unit_test(versions_and_features_travel_in_the_nonce),
+		cmocka_unit_test(who_does_not_say_speaks_version_1),
+		cmocka_unit_test(versions_that_cannot_be_are_refused),
+		cmocka_unit_test(the_latest_version_that_both_know_is_spoken),
 		cmocka_unit_test(one_of_two_hosts_opens),
 	};
 

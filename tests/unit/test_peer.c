@@ -723,7 +723,9 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_true(json_is_true(json_object_get(path, "connected")));
 	assert_string_equal(json_string_value(json_object_get(path, "link")), "wire");
 	assert_int_equal(json_integer_value(json_object_get(path, "wire")), 1);
-	assert_int_equal(json_object_size(path), 30);
+	assert_int_equal(json_integer_value(json_object_get(path, "wire_version")),
+			 MRC_HELLO_VERSION_MAX);
+	assert_int_equal(json_object_size(path), 32);
 	json_decref(paths);
 	json_decref(peer);
 }

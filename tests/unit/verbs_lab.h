@@ -386,6 +386,8 @@ static struct mrcd_peer *lab_peer(const char *own, const char *other, uint64_t b
 	snprintf(peer->hello.host, sizeof(peer->hello.host), "%s", own);
 	snprintf(peer->hello.to_host, sizeof(peer->hello.to_host), "%s", other);
 	peer->hello.boot_id = boot_id;
+	peer->hello.version_min = MRC_HELLO_VERSION_MIN;
+	peer->hello.version_max = MRC_HELLO_VERSION_MAX;
 	peer->key.len_bytes = 16;
 	memset(peer->key.bytes, 'k', 16);
 	for (int p = 0; p < LAB_PATHS; p++) {

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrc_hello - the handshake that opens a path: what is said, and what follows from it
+ *
+ *   initiator -> responder  HELLO (who I am, what I hold)
+ *   responder -> initiator  HELLO (the same, and its proof over both)
+ *   initiator -> responder  AUTH  (its proof over both, and the epochs that follow)
+ *   responder -> initiator  READY (only when both ends place directly: where its device listens)
+ *
+ * The initiator of every path of a pair of hosts is the one whose name sorts
+ * first; so connections never cross. Both proofs are HMAC-SHA256 with the
+ * shared key over a role byte, both HELLO bodies and, in AUTH, the epochs
+ * (DESIGN 7.13); computing them is the embedder's business.
+ *
+ * I/O, time: none.
+ */
+#ifndef MRC_HELLO_H
+#define MRC_HELLO_H
+
+#include "mrc_wire.h"
+
+#define MRC_HELLO_NONCE_BYTES 32U
+#define MRC_HELLO_MAC_BYTES   32U
+#define MRC_HELLO_BODY_BYTES  208U /* encoded, without the proof */
+#define MRC_AUTH_BODY_BYTES   16U  /* encoded, without the proof */
+
+struct mrc_hello {
+	char host[MRC_NAME_MAX + 1];          /* the speaker's */
+	char to_host[MRC_NAME_MAX + 1];       /* whom it believes to speak to */
+	uint64_t boot_id;                     /* of the speaker's run of state */
+	uint64_t peer_boot_id;                /* known to the speaker; 0: none */
+	uint32_t conn_epoch;                  /* held; 0: none */
+	uint32_t conn_epoch_last;             /* highest ever held with this peer */
+	uint32_t path_epoch_last;             /* highest known for this path */
+	uint16_t path_id;                     /* of the path, as the initiator numbers them */
+	uint16_t is_direct_capable;           /* the speaker's rail can take RDMA writes */
+	uint8_t nonce[MRC_HELLO_NONCE_BYTES]; /* fresh */
+};
+
+struct mrc_auth {
+	uint32_t conn_epoch;
+	uint32_t path_epoch;
+	/* Not on the wire: the conn epochs the two HELLOs named as held; 0: none. */
+	uint32_t held_by_initiator;
+	uint32_t held_by_responder;
+};
+
+void mrc_hello_encode(const struct mrc_hello *hello, uint8_t out[MRC_HELLO_BODY_BYTES]);
+/* -EPROTO: a name without end or with bytes other than [A-Za-z0-9._-], or reserved bits set. */
+int mrc_hello_decode(const uint8_t in[MRC_HELLO_BODY_BYTES], struct mrc_hello *hello_out);
+void mrc_auth_encode(const struct mrc_auth *auth, uint8_t out[MRC_AUTH_BODY_BYTES]);
+int mrc_auth_decode(const uint8_t in[MRC_AUTH_BODY_BYTES], struct mrc_auth *auth_out);
+
+/* What both ends conclude from the two HELLOs; symmetric. */
+void mrc_hello_conclude(const struct mrc_hello *initiator, const struct mrc_hello *responder,
+			struct mrc_auth *auth_out);
+
+/* True when the host called `a` opens the paths between `a` and `b`. */
+bool mrc_hello_is_initiator(const char *a, const char *b);
+
+#endif
