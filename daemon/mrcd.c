@@ -24,6 +24,8 @@
 
 #include "mrcd_conf.h"
 #include "mrcd_log.h"
+#include "mrcd_privilege.h"
+#include "mrcd_reload.h"
 #include "mrcd_worker.h"
 
 #define MRCD_CONF_FILE    "/etc/mrcd/mrcd.yaml"
@@ -90,144 +92,17 @@ static int mrcd_check(const char *file)
 	return EXIT_SUCCESS;
 }
 
-static bool mrcd_rails_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
+/* SIGHUP, mrcctl reload. */
+static int mrcd_read_again(void *context, struct mrcd_reload *reload_out)
 {
-	if (a->rail_count != b->rail_count)
-		return false;
-	for (uint32_t i = 0; i < a->rail_count; i++) {
-		const struct mrcd_conf_rail *x = &a->rails[i], *y = &b->rails[i];
-
-		if (strcmp(x->name, y->name) != 0 || x->type != y->type ||
-		    strcmp(x->interface, y->interface) != 0 ||
-		    strcmp(x->address, y->address) != 0 || x->port != y->port ||
-		    x->speed_bits_per_s != y->speed_bits_per_s || x->is_drained != y->is_drained ||
-		    strcmp(x->device, y->device) != 0 || x->device_port != y->device_port ||
-		    x->ack_timeout != y->ack_timeout || x->retry_count != y->retry_count ||
-		    x->receive_entries != y->receive_entries ||
-		    x->receive_entry_bytes != y->receive_entry_bytes)
-			return false;
-	}
-	return true;
-}
-
-static bool mrcd_peer_equal(const struct mrcd_conf_peer *a, const struct mrcd_conf_peer *b)
-{
-	if (strcmp(a->name, b->name) != 0 || a->path_count != b->path_count ||
-	    a->key_count != b->key_count)
-		return false;
-	for (uint8_t i = 0; i < a->path_count; i++) {
-		if (a->paths[i].rail_index != b->paths[i].rail_index ||
-		    strcmp(a->paths[i].address, b->paths[i].address) != 0 ||
-		    a->paths[i].port != b->paths[i].port)
-			return false;
-	}
-	for (uint32_t i = 0; i < a->key_count; i++) {
-		if (a->keys[i].len_bytes != b->keys[i].len_bytes ||
-		    memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].len_bytes) != 0)
-			return false;
-	}
-	return true;
-}
-
-static bool mrcd_peers_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
-{
-	if (a->peer_count != b->peer_count)
-		return false;
-	for (uint32_t i = 0; i < a->peer_count; i++) {
-		if (!mrcd_peer_equal(&a->peers[i], &b->peers[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool mrcd_services_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
-{
-	if (a->service_count != b->service_count)
-		return false;
-	for (uint32_t i = 0; i < a->service_count; i++) {
-		const struct mrcd_conf_service *x = &a->services[i], *y = &b->services[i];
-
-		if (strcmp(x->name, y->name) != 0 || x->is_open != y->is_open ||
-		    x->user_count != y->user_count || x->group_count != y->group_count ||
-		    (x->user_count > 0 &&
-		     memcmp(x->users, y->users, x->user_count * sizeof(*x->users)) != 0) ||
-		    (x->group_count > 0 &&
-		     memcmp(x->groups, y->groups, x->group_count * sizeof(*x->groups)) != 0))
-			return false;
-	}
-	return true;
-}
-
-/* Field by field: the struct has bytes between its fields that mean nothing. */
-static bool mrcd_client_limits_equal(const struct mrcd_conf_client_limits *a,
-				     const struct mrcd_conf_client_limits *b)
-{
-	return a->clients_max == b->clients_max && a->channels_max == b->channels_max &&
-	       a->listeners_max == b->listeners_max && a->sends_max == b->sends_max &&
-	       a->window_messages == b->window_messages &&
-	       a->landing_ring_bytes == b->landing_ring_bytes &&
-	       a->send_arena_bytes == b->send_arena_bytes &&
-	       a->landing_arena_bytes == b->landing_arena_bytes;
-}
-
-/* Which parts of the file wait for a restart. Answers `text`, "" for none. */
-static const char *mrcd_restart_parts(const struct mrcd_conf *a, const struct mrcd_conf *b,
-				      char *text, size_t text_bytes)
-{
-	const struct {
-		const char *part;
-		bool is_equal;
-	} parts[] = {
-		{"host", strcmp(a->host, b->host) == 0},
-		{"runtime-dir", strcmp(a->runtime_dir, b->runtime_dir) == 0},
-		{"listen-port", a->listen_port == b->listen_port},
-		{"workers", a->worker_count == b->worker_count},
-		{"rails", mrcd_rails_equal(a, b)},
-		{"peers and keys", mrcd_peers_equal(a, b)},
-		{"services", mrcd_services_equal(a, b)},
-		{"clients", mrcd_client_limits_equal(&a->clients, &b->clients)},
-		{"limits and timers", memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
-					      a->handshake_timeout_ns == b->handshake_timeout_ns &&
-					      a->handshakes_max == b->handshakes_max &&
-					      a->spin_ns == b->spin_ns},
-	};
-	size_t at = 0;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < MRC_ARRAY_LEN(parts) && at < text_bytes; i++) {
-		if (!parts[i].is_equal)
-			at += (size_t)snprintf(text + at, text_bytes - at, "%s%s",
-					       at > 0 ? ", " : "", parts[i].part);
-	}
-	return text;
-}
-
-/* SIGHUP. Either the whole file is right, or nothing changes. */
-static void mrcd_reload(struct mrcd *mrcd)
-{
-	struct mrcd_conf *fresh;
-	char parts[160];
+	struct mrcd *mrcd = context;
+	int r;
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
-	if (mrcd_conf_load(mrcd->conf->file, mrcd_log_conf_error, NULL, &fresh) < 0) {
-		mrcd_err("%s: has errors, nothing was changed", mrcd->conf->file);
-		sd_notify(0, "READY=1");
-		return;
-	}
-	if (fresh->log_level != mrcd->conf->log_level) {
-		mrcd->conf->log_level = fresh->log_level;
-		mrcd_log_set_level(fresh->log_level);
-		mrcd_notice("%s: read again, the log level is in force", mrcd->conf->file);
-	}
-	mrcd_restart_parts(mrcd->conf, fresh, parts, sizeof(parts));
-	if (parts[0] != '\0')
-		mrcd_warn("%s: read again; what changed in %s waits for a restart",
-			  mrcd->conf->file, parts);
-	else
-		mrcd_notice("%s: read again, nothing waits for a restart", mrcd->conf->file);
-	mrcd_conf_free(fresh);
+	r = mrcd_reload(mrcd->conf, reload_out);
 	sd_notify(0, "READY=1");
+	return r;
 }
 
 /* ---- signals and the service manager ---- */
@@ -243,7 +118,9 @@ static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *contex
 
 static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *context)
 {
-	mrcd_reload(context);
+	struct mrcd_reload reload;
+
+	mrcd_read_again(context, &reload);
 }
 
 static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)
@@ -359,13 +236,14 @@ static void mrcd_raise_nofile(void)
 }
 
 /* The runtime directory, and in it the lock that says it is ours. */
-static int mrcd_lock(struct mrcd *mrcd)
+static int mrcd_lock(struct mrcd *mrcd, const struct mrcd_privilege_user *user)
 {
 	const char *dir = mrcd->conf->runtime_dir;
 	char path[128], pid[24] = "";
 	ssize_t pid_bytes;
+	bool is_made = mkdir(dir, 0755) == 0;
 
-	if (mkdir(dir, 0755) < 0 && errno != EEXIST) {
+	if (!is_made && errno != EEXIST) {
 		mrcd_err("runtime-dir %s: cannot be made: %s", dir, strerror(errno));
 		return -errno;
 	}
@@ -389,6 +267,55 @@ static int mrcd_lock(struct mrcd *mrcd)
 	/* For people; the lock is what counts. */
 	if (ftruncate(mrcd->lock_fd, 0) < 0 || dprintf(mrcd->lock_fd, "%d\n", (int)getpid()) < 0)
 		mrcd_warn("lock file %s: cannot be written: %s", path, strerror(errno));
+	/* Whose sockets will be made in there. A directory that was there has its owner already. */
+	if (user != NULL && ((is_made && lchown(dir, user->uid, user->gid) < 0) ||
+			     fchown(mrcd->lock_fd, user->uid, user->gid) < 0)) {
+		mrcd_err("runtime-dir %s: cannot be given to user %s: %s", dir, user->name,
+			 strerror(errno));
+		return -errno;
+	}
+	return 0;
+}
+
+/* Who root is to become. *user_out NULL: nobody. `user` holds it. */
+static int mrcd_find_user(const struct mrcd_conf *conf, struct mrcd_privilege_user *user,
+			  const struct mrcd_privilege_user **user_out)
+{
+	int r;
+
+	*user_out = NULL;
+	if (geteuid() != 0)
+		return 0;
+	r = mrcd_privilege_find(conf->user, user);
+	if (r == -ENOENT && conf->user[0] == '\0') {
+		mrcd_notice("runs as root: there is no user " MRCD_USER
+			    " and the configuration names no other (user)");
+		return 0;
+	}
+	if (r < 0)
+		mrcd_err("user %s: cannot be looked up: %s",
+			 conf->user[0] != '\0' ? conf->user : MRCD_USER, strerror(-r));
+	else if (user->uid != 0)
+		*user_out = user;
+	return r;
+}
+
+static int mrcd_drop_root(const struct mrcd_conf *conf, const struct mrcd_privilege_user *user)
+{
+	int r = mrcd_privilege_drop(user);
+
+	if (r < 0) {
+		mrcd_err("cannot become user %s: %s; \"user: root\" in the configuration keeps root",
+			 user->name, strerror(-r));
+		return r;
+	}
+	if (access(conf->runtime_dir, W_OK) < 0) {
+		mrcd_err("runtime-dir %s: user %s cannot make sockets there: %s; give it to that "
+			 "user, or \"user: root\"",
+			 conf->runtime_dir, user->name, strerror(errno));
+		return -EACCES;
+	}
+	mrcd_notice("goes on as user %s", user->name);
 	return 0;
 }
 
@@ -396,11 +323,18 @@ static int mrcd_lock(struct mrcd *mrcd)
 
 static int mrcd_start(struct mrcd *mrcd)
 {
+	const struct mrcd_privilege_user *user;
+	struct mrcd_privilege_user found;
 	int client_fd = -1, r;
 
 	signal(SIGPIPE, SIG_IGN);
 	mrcd_raise_nofile();
-	r = mrcd_lock(mrcd);
+	r = mrcd_find_user(mrcd->conf, &found, &user);
+	if (r == 0)
+		r = mrcd_lock(mrcd, user);
+	/* Keys were read and limits raised; no thread has been started. */
+	if (r == 0 && user != NULL)
+		r = mrcd_drop_root(mrcd->conf, user);
 	if (r == 0)
 		r = mrcd_take_client_fd(&client_fd);
 	if (r < 0)
@@ -414,6 +348,8 @@ static int mrcd_start(struct mrcd *mrcd)
 			close(client_fd);
 		return r;
 	}
+	mrcd->worker->read_again = mrcd_read_again;
+	mrcd->worker->read_again_context = mrcd;
 	r = mrcd_worker_start(mrcd->worker, client_fd);
 	if (r < 0)
 		return r;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -20,6 +21,19 @@ void mrcd_auth_random(void *out, size_t len_bytes)
 		at += got;
 		len_bytes -= (size_t)got;
 	}
+}
+
+void mrcd_auth_key_id(struct mrcd_key *key)
+{
+	static const unsigned char words[] = "mrcd key fingerprint";
+	uint8_t mac[MRC_HELLO_MAC_BYTES];
+	size_t mac_len = 0;
+
+	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key->bytes, key->len_bytes, words,
+		       sizeof(words) - 1, mac, sizeof(mac), &mac_len))
+		memset(mac, 0, sizeof(mac)); /* proofs will fail as well, and say so */
+	for (size_t i = 0; i < (MRCD_KEY_ID_BYTES - 1) / 2; i++)
+		snprintf(key->id + 2 * i, 3, "%02x", mac[i]);
 }
 
 int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,

@@ -20,6 +20,12 @@ enum mrcd_auth_role {
 void mrcd_auth_random(void *out, size_t len_bytes);
 
 /*
+ * What people tell keys apart by: 12 hexadecimal digits, made with the key and not to be turned
+ * back. Written to key->id.
+ */
+void mrcd_auth_key_id(struct mrcd_key *key);
+
+/*
  * The proof: HMAC(key, role || initiator's HELLO body || responder's HELLO body || body).
  * `body` is that of AUTH or READY, and NULL in the responder's proof. -EIO: the library failed.
  */

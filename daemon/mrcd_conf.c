@@ -12,6 +12,7 @@
 
 #include "mrcd_conf_address.h"
 #include "mrcd_conf_load.h"
+#include "mrcd_privilege.h"
 
 void mrcd_conf_wrong(struct mrcd_conf_loading *ld, uint32_t line, const char *prefix,
 		     const char *name, const char *format, ...)
@@ -346,6 +347,16 @@ free_targets:
 
 /* ---- the whole ---- */
 
+static void user_check(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *top)
+{
+	struct mrcd_privilege_user user;
+
+	if (ld->conf->user[0] && mrcd_privilege_find(ld->conf->user, &user) == -ENOENT)
+		mrcd_conf_wrong(ld, mrcd_conf_fields_line(top, MRCD_SECTION_TOP, "user"), "", "user",
+				"there is no user '%s'; allowed: a user of this host",
+				ld->conf->user);
+}
+
 static void host_default(struct mrcd_conf_loading *ld, uint32_t line)
 {
 	const struct mrcd_conf_key *key = mrcd_conf_key_find(MRCD_SECTION_TOP, "host");
@@ -375,6 +386,7 @@ static void root_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node 
 	mrcd_conf_fields_load(ld, root, root->line, MRCD_SECTION_TOP, "", conf, &top);
 	if (!mrcd_conf_fields_given(&top, MRCD_SECTION_TOP, "host"))
 		host_default(ld, root->line);
+	user_check(ld, &top);
 	for (size_t i = 0; i < MRC_ARRAY_LEN(maps); i++) {
 		const char *name = mrcd_conf_section_written(maps[i].section);
 

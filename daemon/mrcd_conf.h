@@ -25,10 +25,13 @@
 #define MRCD_KEYS_MAX      2U
 #define MRCD_KEY_BYTES_MIN 16U
 #define MRCD_KEY_BYTES_MAX 256U
+#define MRCD_KEY_ID_BYTES  (12U + 1U)
 
 struct mrcd_key {
 	uint8_t bytes[MRCD_KEY_BYTES_MAX];
 	uint32_t len_bytes;
+	char id[MRCD_KEY_ID_BYTES]; /* its fingerprint, in hexadecimal digits (mrcd_auth_key_id()) */
+	char file[128];             /* as the configuration names it; the end of a longer name */
 };
 
 enum mrcd_rail_type { MRCD_RAIL_TCP, MRCD_RAIL_VERBS, MRCD_RAIL_AUTO };
@@ -88,6 +91,7 @@ struct mrcd_conf_client_limits {
 struct mrcd_conf {
 	char host[MRC_NAME_MAX + 1];
 	char runtime_dir[108 - 16];
+	char user[MRC_NAME_MAX + 1]; /* to become when started by root; "": mrcd, if there is one */
 	uint16_t listen_port;
 	uint32_t worker_count;
 	int log_level;                 /* syslog numbers */
@@ -116,6 +120,12 @@ typedef void (*mrcd_conf_error_fn)(void *context, const char *line);
 int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
 		   struct mrcd_conf **conf_out);
 void mrcd_conf_free(struct mrcd_conf *conf);
+
+/*
+ * Take over the keys of `fresh` for the peers that both have. Handshakes that begin from now on
+ * use them; a path keeps what it was opened with. Answers how many peers have other keys now.
+ */
+uint32_t mrcd_conf_take_keys(struct mrcd_conf *conf, const struct mrcd_conf *fresh);
 
 /* The rule for a service: its own entry, else "*", else NULL (nobody). */
 const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name);

@@ -227,6 +227,7 @@ static int value_store(const struct mrcd_conf *conf, const struct mrcd_conf_key 
 		return number_store(key, unit, text, field, why);
 	switch (key->kind) {
 	case MRCD_KIND_NAME:
+	case MRCD_KIND_USER:
 	case MRCD_KIND_SERVICE:
 		if (!mrcd_conf_is_name(text) &&
 		    (key->kind != MRCD_KIND_SERVICE || strcmp(text, "*") != 0))

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <openssl/crypto.h>
-#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mrcd_auth.h"
 #include "mrcd_conf_load.h"
+#include "mrcd_privilege.h"
 
-#define DAEMON_USER "mrcd" /* of sysusers.d: root may run `mrcd --check` on the daemon's own key */
-
-static bool uid_is_trusted(uid_t uid)
+/* Root may run `mrcd --check` on the key of who the daemon will be. */
+static bool uid_is_trusted(const struct mrcd_conf *conf, uid_t uid)
 {
-	const struct passwd *daemon;
+	struct mrcd_privilege_user daemon;
 
 	if (uid == 0 || uid == geteuid())
 		return true;
-	daemon = getpwnam(DAEMON_USER);
-	return daemon && daemon->pw_uid == uid;
+	return mrcd_privilege_find(conf->user, &daemon) == 0 && daemon.uid == uid;
 }
 
-static bool gid_is_trusted(gid_t gid)
+static bool gid_is_trusted(const struct mrcd_conf *conf, gid_t gid)
 {
-	const struct group *daemon;
+	struct mrcd_privilege_user daemon;
 
 	if (gid == 0 || gid == getegid())
 		return true;
-	daemon = getgrnam(DAEMON_USER);
-	return daemon && daemon->gr_gid == gid;
+	return mrcd_privilege_find(conf->user, &daemon) == 0 && daemon.gid == gid;
 }
 
 /* Who else could have read or changed the key? "" when nobody. */
-static const char *access_wrong(const struct stat *st)
+static const char *access_wrong(const struct mrcd_conf *conf, const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
 		return "is not a regular file";
@@ -41,9 +39,9 @@ static const char *access_wrong(const struct stat *st)
 		return "can be opened by others";
 	if (st->st_mode & 020)
 		return "can be written by its group";
-	if ((st->st_mode & 050) && !gid_is_trusted(st->st_gid))
+	if ((st->st_mode & 050) && !gid_is_trusted(conf, st->st_gid))
 		return "can be read by its group, which is not the daemon's";
-	if (!uid_is_trusted(st->st_uid))
+	if (!uid_is_trusted(conf, st->st_uid))
 		return "belongs to another user";
 	return "";
 }
@@ -88,6 +86,7 @@ static int key_file_load(struct mrcd_conf_loading *ld, const char *name, uint32_
 	char path[4096], quoted[MRCD_CONF_QUOTE_BYTES];
 	const char *wrong;
 	struct stat st;
+	size_t name_len;
 	ssize_t len;
 	int fd, r;
 
@@ -102,7 +101,7 @@ static int key_file_load(struct mrcd_conf_loading *ld, const char *name, uint32_
 		return -EINVAL;
 	}
 	r = -EINVAL;
-	wrong = fstat(fd, &st) ? "cannot be examined" : access_wrong(&st);
+	wrong = fstat(fd, &st) ? "cannot be examined" : access_wrong(ld->conf, &st);
 	if (*wrong) {
 		mrcd_conf_wrong(ld, line, prefix, "key-file", "'%s' %s (mode 0%o); allowed: %s",
 				quoted, wrong, (unsigned)st.st_mode & 07777, allowed);
@@ -128,6 +127,11 @@ static int key_file_load(struct mrcd_conf_loading *ld, const char *name, uint32_
 	memset(key_out, 0, sizeof(*key_out));
 	memcpy(key_out->bytes, bytes, (size_t)len);
 	key_out->len_bytes = (uint32_t)len;
+	mrcd_auth_key_id(key_out);
+	name_len = strlen(name);
+	snprintf(key_out->file, sizeof(key_out->file), "%s",
+		 name + (name_len < sizeof(key_out->file) ? 0
+							  : name_len + 1 - sizeof(key_out->file)));
 	r = 0;
 wipe:
 	OPENSSL_cleanse(bytes, sizeof(bytes));
@@ -167,4 +171,46 @@ void mrcd_conf_key_files_load(struct mrcd_conf_loading *ld, const struct mrcd_co
 		if (!key_file_load(ld, entry->text, entry->line, prefix, &keys_out[*count_out]))
 			(*count_out)++;
 	}
+}
+
+static bool keys_equal(const struct mrcd_conf_peer *a, const struct mrcd_conf_peer *b)
+{
+	if (a->key_count != b->key_count)
+		return false;
+	for (uint32_t i = 0; i < a->key_count; i++)
+		if (a->keys[i].len_bytes != b->keys[i].len_bytes ||
+		    memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].len_bytes) != 0)
+			return false;
+	return true;
+}
+
+static const struct mrcd_conf_peer *peer_find(const struct mrcd_conf *conf, uint32_t near,
+					      const char *name)
+{
+	/* Mostly the two list them alike. */
+	if (near < conf->peer_count && strcmp(conf->peers[near].name, name) == 0)
+		return &conf->peers[near];
+	for (uint32_t i = 0; i < conf->peer_count; i++)
+		if (strcmp(conf->peers[i].name, name) == 0)
+			return &conf->peers[i];
+	return NULL;
+}
+
+uint32_t mrcd_conf_take_keys(struct mrcd_conf *conf, const struct mrcd_conf *fresh)
+{
+	uint32_t changed = 0;
+
+	for (uint32_t i = 0; i < conf->peer_count; i++) {
+		struct mrcd_conf_peer *peer = &conf->peers[i];
+		const struct mrcd_conf_peer *other = peer_find(fresh, i, peer->name);
+
+		if (!other)
+			continue;
+		changed += !keys_equal(peer, other);
+		/* Those that are no longer wanted are not left behind. */
+		OPENSSL_cleanse(peer->keys, sizeof(peer->keys));
+		memcpy(peer->keys, other->keys, sizeof(peer->keys));
+		peer->key_count = other->key_count;
+	}
+	return changed;
 }

@@ -145,6 +145,7 @@ bool mrcd_conf_kind_unit(enum mrcd_conf_kind kind, enum mrcd_unit *unit_out)
 	case MRCD_KIND_NUMERIC:
 	case MRCD_KIND_ADDRESS:
 	case MRCD_KIND_DIRECTORY:
+	case MRCD_KIND_USER:
 	case MRCD_KIND_HUGE_PAGES:
 	case MRCD_KIND_BOOL:
 	case MRCD_KIND_RAIL_TYPE:
@@ -181,6 +182,8 @@ static const char *kind_words(enum mrcd_conf_kind kind)
 		return "a numeric IPv4 or IPv6 address, or a DNS name";
 	case MRCD_KIND_DIRECTORY:
 		return "an absolute path of at most 91 bytes";
+	case MRCD_KIND_USER:
+		return "the name of a user, 1 to 63 of A-Z a-z 0-9 . _ -";
 	case MRCD_KIND_HUGE_PAGES:
 		return "no, yes, or the size of a page: 2MiB, 1GiB, or another that this machine "
 		       "has";

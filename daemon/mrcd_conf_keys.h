@@ -45,6 +45,7 @@ enum mrcd_conf_kind {
 	MRCD_KIND_NUMERIC,   /* an IPv4 or IPv6 address */
 	MRCD_KIND_ADDRESS,   /* the same, or a DNS name */
 	MRCD_KIND_DIRECTORY, /* an absolute path */
+	MRCD_KIND_USER,      /* of this host, by name */
 	MRCD_KIND_COUNT,     /* a whole number from min to max */
 	MRCD_KIND_POWER,     /* a power of two from min to max */
 	MRCD_KIND_RETRIES,   /* a count, of which 7 has a meaning that is not wanted */
@@ -90,6 +91,9 @@ enum mrcd_conf_kind {
 	  "The name of this host, as its peers list it. Not given: the machine's host name.") \
 	X(TOP, "runtime-dir", DIRECTORY, MRCD_AT(mrcd_conf, runtime_dir), "/run/mrcd", 0, 0, \
 	  "Where the sockets mrcd.sock and control.sock are made.") \
+	X(TOP, "user", USER, MRCD_AT(mrcd_conf, user), "", 0, 0, \
+	  "Who the daemon is when root has started it: it keeps what rails want of root's rights and gives up the rest. " \
+	  "Not given: mrcd, where there is such a user.") \
 	X(TOP, "key-file", KEY_FILES, MRCD_AT_NOWHERE, MRCD_KEY_FILE_DEFAULT, 0, 0, \
 	  "The key shared with all peers that have none of their own. Two files: the first is used, both are accepted.") \
 	X(TOP, "listen-port", COUNT, MRCD_AT(mrcd_conf, listen_port), "7471", 1, 65535, \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "mrcd_control.h"
+#include "mrcd_control_impl.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -44,9 +44,7 @@ struct mrcd_control {
 
 /* ---- commands ---- */
 
-/* {"ok": false, "error": text}; the text names what is allowed. */
-static json_t *mrcd_control_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static json_t *mrcd_control_error(const char *format, ...)
+json_t *mrcd_control_error(const char *format, ...)
 {
 	va_list args;
 	json_t *text;
@@ -60,8 +58,7 @@ static json_t *mrcd_control_error(const char *format, ...)
 	return json_pack("{s:b s:o}", "ok", 0, "error", text);
 }
 
-/* Steals `result`. */
-static json_t *mrcd_control_ok(json_t *result)
+json_t *mrcd_control_ok(json_t *result)
 {
 	return json_pack("{s:b s:o}", "ok", 1, "result", result);
 }
@@ -153,8 +150,7 @@ static json_t *mrcd_control_peers(struct mrcd_worker *worker, const json_t *comm
 	return mrcd_control_ok(peers);
 }
 
-/* Steals `more`. */
-static void mrcd_control_extend(json_t *array, json_t *more)
+void mrcd_control_extend(json_t *array, json_t *more)
 {
 	json_array_extend(array, more);
 	json_decref(more);
@@ -285,6 +281,7 @@ static const struct mrcd_control_command {
 	{"channels", false, mrcd_control_channels}, {"clients", false, mrcd_control_clients},
 	{"drain", true, mrcd_control_drain},        {"undrain", true, mrcd_control_undrain},
 	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
+	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 };
 
 static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,

@@ -271,6 +271,7 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (r < 0)
 		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
 	frame_say(hs, MRC_WIRE_AUTH, AUTH_BODY_BYTES);
+	memcpy(hs->key_id, keys[key_index].id, sizeof(hs->key_id));
 	hs->state = hs->is_direct_capable ? MRCD_HANDSHAKE_READY : MRCD_HANDSHAKE_DONE;
 	return 0;
 }
@@ -306,6 +307,7 @@ static int auth_take(struct mrcd_handshake *hs, const uint8_t *body)
 		return refuse(hs, MRCD_REFUSAL_EPOCHS, "concludes other epochs than this host");
 	if (hs->is_direct_capable && ready_say(hs, &keys[key_index]) < 0)
 		return -EACCES;
+	memcpy(hs->key_id, keys[key_index].id, sizeof(hs->key_id));
 	hs->state = MRCD_HANDSHAKE_DONE;
 	return 0;
 }

@@ -82,6 +82,7 @@ struct mrcd_handshake {
 	 * the initiator has to bring there. Nobody else can compute it, and no other handshake. */
 	uint16_t device_port; /* responder: from the beginning */
 	uint8_t device_token[MRCD_DEVICE_TOKEN_BYTES];
+	char key_id[MRCD_KEY_ID_BYTES]; /* after DONE: of the key that both have proved */
 	uint8_t hello_i[MRC_HELLO_BODY_BYTES];
 	uint8_t hello_r[MRC_HELLO_BODY_BYTES];
 

@@ -55,5 +55,7 @@ uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 json_t *mrcd_peer_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer);
+/* One object for each key that is valid with this peer or that a path still lives by. */
+json_t *mrcd_peer_keys_json(const struct mrcd_peer *peer);
 
 #endif

@@ -82,6 +82,8 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
 	if (link != NULL) {
 		json_object_set_new(path, "link", json_string(link->ops->kind));
+		if (link->key_id[0] != '\0')
+			json_object_set_new(path, "key", json_string(link->key_id));
 		if (link->ops->describe != NULL)
 			link->ops->describe(link, path);
 	}
@@ -95,6 +97,49 @@ json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer)
 	for (uint8_t i = 0; i < peer->path_count; i++)
 		json_array_append_new(paths, mrcd_peer_path_json(peer, i));
 	return paths;
+}
+
+static uint32_t mrcd_peer_key_paths(const struct mrcd_peer *peer, const char *id)
+{
+	uint32_t count = 0;
+
+	for (uint8_t i = 0; i < peer->path_count; i++)
+		count += peer->paths[i].link != NULL &&
+			 strcmp(peer->paths[i].link->key_id, id) == 0;
+	return count;
+}
+
+static void mrcd_peer_key_add(const struct mrcd_peer *peer, json_t *keys, const char *use,
+			      const char *id, const char *file)
+{
+	json_array_append_new(keys, json_pack("{s:s s:s s:s s:s s:i s:i}", "peer", peer->name, "key",
+					      id, "use", use, "file", file, "paths",
+					      (int)mrcd_peer_key_paths(peer, id), "paths_of",
+					      (int)peer->path_count));
+}
+
+json_t *mrcd_peer_keys_json(const struct mrcd_peer *peer)
+{
+	json_t *keys = json_array();
+	uint32_t key_count;
+	const struct mrcd_key *conf = mrcd_peer_keys(peer, &key_count);
+
+	for (uint32_t i = 0; i < key_count; i++)
+		mrcd_peer_key_add(peer, keys, i == 0 ? "proved first" : "accepted", conf[i].id,
+				  conf[i].file);
+	/* A path lives on with the key it was opened with, also when that has left the configuration. */
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		const struct mrcd_link *link = peer->paths[i].link;
+		bool is_listed = link == NULL || link->key_id[0] == '\0';
+		const json_t *key;
+		size_t k;
+
+		json_array_foreach(keys, k, key) if (!is_listed) is_listed =
+			strcmp(json_string_value(json_object_get(key, "key")), link->key_id) == 0;
+		if (!is_listed)
+			mrcd_peer_key_add(peer, keys, "removed", link->key_id, "");
+	}
+	return keys;
 }
 
 json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer)

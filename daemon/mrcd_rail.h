@@ -146,6 +146,7 @@ struct mrcd_link {
 	uint32_t receive_bytes; /* so many bytes of body one receive entry takes; 0: no bound */
 	uint32_t conn_epoch;
 	uint32_t path_epoch;
+	char key_id[MRCD_KEY_ID_BYTES]; /* of the key it was opened with; "": none is needed */
 };
 
 /* ---- calls from a kind of rail, implemented in mrcd_peer.c ---- */

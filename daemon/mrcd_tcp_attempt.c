@@ -137,6 +137,7 @@ static void attempt_promote(struct mrcd_tcp_attempt *attempt)
 		return;
 	}
 	attempt->fd = -1;
+	memcpy(link->link.key_id, hs->key_id, sizeof(link->link.key_id));
 	/* A path has one initiator, so the number it goes by is the same in both HELLOs. */
 	r = mrcd_link_on_up(&link->link, &hs->auth, hs->ours.path_id, hs->theirs.boot_id,
 			    hs->is_direct_capable);

@@ -160,6 +160,7 @@ static struct mrcd_verbs_link *link_new(struct mrcd_verbs *verbs, int fd,
 	link->verbs = verbs;
 	link->device = verbs->device;
 	link->device->use_count++;
+	memcpy(link->link.key_id, hs->key_id, sizeof(link->link.key_id));
 	link->auth = hs->auth;
 	link->path_id = hs->ours.path_id;
 	link->peer_boot_id = hs->theirs.boot_id;

@@ -27,6 +27,7 @@ struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
+struct mrcd_reload;      /* mrcd_reload.h */
 
 struct mrcd_worker {
 	struct event_base *base;      /* ours */
@@ -51,6 +52,9 @@ struct mrcd_worker {
 	uint64_t strangers;               /* handshakes refused, all rails */
 	struct mrc_look look;
 	struct event *look_event; /* ours; pending while look.is_looking */
+	/* Reads the configuration again, as mrcd_reload(); main()'s. NULL: nobody can. */
+	int (*read_again)(void *context, struct mrcd_reload *reload_out);
+	void *read_again_context;
 };
 
 /* CLOCK_MONOTONIC, read afresh. */

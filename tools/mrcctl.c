@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mrcctl_ask.h"
+#include "mrcctl_keys.h"
 #include "mrcctl_show.h"
 #include "mrcctl_table.h"
 #include "mrcctl_trace.h"
@@ -31,6 +32,8 @@ static const struct mrcctl_command mrcctl_commands[] = {
 	{"paths", MRCCTL_ALONE, mrcctl_show_paths, "each path: state, delay, rate, failures"},
 	{"channels", MRCCTL_ALONE, mrcctl_show_channels, "each channel of this host's programs"},
 	{"clients", MRCCTL_ALONE, mrcctl_show_clients, "the programs attached to the daemon"},
+	{"keys", MRCCTL_ALONE, mrcctl_show_keys, "the keys shared with peers, and who lives by them"},
+	{"reload", MRCCTL_ALONE, mrcctl_show_reload, "read the configuration again"},
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
 	 "take RAIL out of service; traffic moves away first"},
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},

@@ -40,6 +40,8 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${LAB_PLACE:=netns}"   # or guest, or devices (tests/vm/devices.sh)
 : "${LAB_RAIL_TYPE:=tcp}" # as the configuration names it; several words: one for each rail
 : "${LAB_RAIL_MORE:=}"    # more keys of each rail, as `, retry-count: 3`
+: "${LAB_USER=root}"       # who a daemon is; "": the configuration says nothing (daemons that do not know it)
+: "${LAB_KEY_GROUP:=}"    # may read the keys: of daemons that are not root
 : "${LAB_YAML:=}"         # the rest of the configuration where a test says nothing about it
 
 LAB_DIR=
@@ -509,6 +511,7 @@ lab_conf() {
 		host: $host
 		runtime-dir: $LAB_DIR/host/$host
 		key-file: $LAB_DIR/host/$host/key
+		${LAB_USER:+user: $LAB_USER}
 		listen-port: 7471
 		rails:
 	YAML
@@ -541,6 +544,7 @@ lab_speed() { # 1gbit -> 1Gb/s
 lab_conf_write() { # HOST [YAML]
 	local dir=$LAB_DIR/host/$1
 	(umask 077 && printf '%s\n' "${LAB_KEY:-the key of lab $LAB_ID}" >"$dir/key")
+	[ -z "$LAB_KEY_GROUP" ] || { chgrp "$LAB_KEY_GROUP" "$dir/key" && chmod 640 "$dir/key"; }
 	lab_conf "$1" "${2:-}" >"$dir/mrcd.yaml"
 }
 

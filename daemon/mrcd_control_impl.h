@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_control_impl - what the files of the control socket's commands share
+ *
+ *	mrcd_control.c       connections, the table of commands, most of them
+ *	mrcd_control_keys.c  keys, and reading the configuration again
+ *
+ * A command is asked an object and answers one, a new reference.
+ *
+ * Threads: the worker's loop.
+ */
+#ifndef MRCD_CONTROL_IMPL_H
+#define MRCD_CONTROL_IMPL_H
+
+#include "mrcd_control.h"
+
+/* {"ok": false, "error": text}; the text names what is allowed. */
+json_t *mrcd_control_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* {"ok": true, "result": result}. Steals `result`. */
+json_t *mrcd_control_ok(json_t *result);
+/* Steals `more`. */
+void mrcd_control_extend(json_t *array, json_t *more);
+
+json_t *mrcd_control_keys(struct mrcd_worker *worker, const json_t *command);
+json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command);
+
+#endif
