@@ -305,8 +305,9 @@ static int mrcd_drop_root(const struct mrcd_conf *conf, const struct mrcd_privil
 	int r = mrcd_privilege_drop(user);
 
 	if (r < 0) {
-		mrcd_err("cannot become user %s: %s; \"user: root\" in the configuration keeps root",
-			 user->name, strerror(-r));
+		mrcd_err(
+			"cannot become user %s: %s; \"user: root\" in the configuration keeps root",
+			user->name, strerror(-r));
 		return r;
 	}
 	if (access(conf->runtime_dir, W_OK) < 0) {

@@ -462,20 +462,17 @@ static void attach_refuse(struct mrcd_client_side *side, int fd, int status, con
 }
 
 /* Put a new client among the others, with its events. Takes over fd on success. */
-static int client_list(struct mrcd_client_side *side, struct mrcd_client *client, int fd)
+static int client_list(struct mrcd_client_side *side, struct mrcd_client *client,
+		       const struct ucred *cred, int fd)
 {
-	struct ucred cred;
-	socklen_t cred_len = sizeof(cred);
 	uint32_t index = 0;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0)
-		return -errno;
 	while (side->clients[index] != NULL)
 		index++;
 	MRC_ASSERT(index < side->clients_max);
-	client->pid = cred.pid;
-	client->uid = cred.uid;
-	client->gid = cred.gid;
+	client->pid = cred->pid;
+	client->uid = cred->uid;
+	client->gid = cred->gid;
 	client->index = index;
 	client->socket_event =
 		event_new(side->worker->base, fd, EV_READ | EV_PERSIST, on_socket, client);
@@ -501,6 +498,9 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	char text[MRC_ABI_TEXT_BYTES] = "";
 	struct mrcd_client *client = NULL;
 	int fds[MRC_ABI_FD_COUNT] = {[0 ... MRC_ABI_FD_COUNT - 1] = -1};
+	struct mrcd_conf_quota quota;
+	struct ucred cred;
+	socklen_t cred_len = sizeof(cred);
 	uint32_t version;
 	ssize_t len;
 	int r;
@@ -512,13 +512,15 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
-	if (len <= 0) {
+	if (len <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0) {
 		pending_free(pending); /* said nothing in time, or has gone */
 		return;
 	}
-	r = mrcd_attach_check(side, &attach, len, &version, text, sizeof(text));
+	mrcd_conf_quota(side->worker->conf, cred.uid, cred.gid, &quota);
+	r = mrcd_attach_check(side, &attach, len, cred.uid, &quota, &version, text, sizeof(text));
 	if (r == 0)
-		r = mrcd_client_new(side, &attach, version, &client, fds, text, sizeof(text));
+		r = mrcd_client_new(side, &attach, version, &quota, &client, fds, text,
+				    sizeof(text));
 	if (r < 0) {
 		attach_refuse(side, fd, r, text);
 		pending_free(pending);
@@ -529,7 +531,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	event_free(pending->event);
 	pending->event = NULL;
 	mrcd_client_welcome(client, version, &welcome);
-	r = client_list(side, client, fd);
+	r = client_list(side, client, &cred, fd);
 	if (r < 0) {
 		attach_refuse(side, fd, r, "the daemon is out of memory");
 		mrcd_client_close(client);
@@ -767,6 +769,19 @@ static uint64_t landing_used_bytes(const struct mrcd_client *client)
 	       mrcd_arena_used_bytes(client->buffer_arena);
 }
 
+static json_t *quota_json(const struct mrcd_quota *quota)
+{
+	const struct mrcd_conf_quota *max = &quota->max;
+
+	return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I}", "channels_max",
+			 (json_int_t)max->channels_max, "sends_max", (json_int_t)max->sends_max,
+			 "send_arena_bytes_max", (json_int_t)max->send_arena_bytes,
+			 "landing_arena_bytes_max", (json_int_t)max->landing_arena_bytes,
+			 "in_flight_bytes_max", (json_int_t)max->in_flight_bytes_max,
+			 "rate_bits_per_s", (json_int_t)max->rate_bits_per_s, "weight",
+			 (json_int_t)max->weight, "waits", (json_int_t)quota->waits);
+}
+
 json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 {
 	json_t *array = json_array();
@@ -791,6 +806,9 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 				   (json_int_t)landing_used_bytes(client), "completions",
 				   (json_int_t)client->completions, "submissions",
 				   (json_int_t)client->submissions);
+		json_object_set_new(object, "in_flight_bytes",
+				    json_integer((json_int_t)client->quota.in_flight_bytes));
+		json_object_set_new(object, "quota", quota_json(&client->quota));
 		if (client->poison != NULL)
 			json_object_set_new(object, "late_writes",
 					    json_integer((json_int_t)client->late_writes));

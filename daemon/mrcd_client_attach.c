@@ -50,9 +50,10 @@ static uint64_t cq_entries_needed(uint32_t sends_max, uint32_t channels_max, uin
 }
 
 int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
-		      ssize_t len_bytes, uint32_t *version_out, char *text, size_t text_bytes)
+		      ssize_t len_bytes, uid_t uid, const struct mrcd_conf_quota *quota,
+		      uint32_t *version_out, char *text, size_t text_bytes)
 {
-	const struct mrcd_conf_client_limits *limits = side->limits;
+	uint32_t of_user = 0;
 
 	if (len_bytes != (ssize_t)sizeof(*attach) || attach->magic != MRC_ABI_MAGIC) {
 		snprintf(text, text_bytes, "the first packet was not an attach request");
@@ -64,22 +65,30 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 			 attach->version_min, attach->version_max, MRC_ABI_VERSION);
 		return -EPROTONOSUPPORT;
 	}
-	if (attach->send_arena_bytes > limits->send_arena_bytes) {
+	if (attach->send_arena_bytes > quota->send_arena_bytes) {
 		snprintf(text, text_bytes, "a send arena of %llu bytes was asked for, at most %llu",
 			 (unsigned long long)attach->send_arena_bytes,
-			 (unsigned long long)limits->send_arena_bytes);
+			 (unsigned long long)quota->send_arena_bytes);
 		return -ENOMEM;
 	}
-	if (attach->landing_arena_bytes > limits->landing_arena_bytes) {
+	if (attach->landing_arena_bytes > quota->landing_arena_bytes) {
 		snprintf(text, text_bytes,
 			 "a landing arena of %llu bytes was asked for, at most %llu",
 			 (unsigned long long)attach->landing_arena_bytes,
-			 (unsigned long long)limits->landing_arena_bytes);
+			 (unsigned long long)quota->landing_arena_bytes);
 		return -ENOMEM;
 	}
 	if (side->client_count >= side->clients_max) {
 		snprintf(text, text_bytes, "%u clients are attached, no more are allowed",
 			 side->client_count);
+		return -EMFILE;
+	}
+	for (uint32_t i = 0; i < side->clients_max; i++)
+		of_user += side->clients[i] != NULL && side->clients[i]->uid == uid;
+	if (of_user >= quota->clients_max) {
+		snprintf(text, text_bytes,
+			 "%u clients of user %u are attached, no more are allowed", of_user,
+			 (unsigned)uid);
 		return -EMFILE;
 	}
 	*version_out = MRC_ABI_VERSION;
@@ -183,11 +192,11 @@ static void name_copy(char out[MRC_NAME_MAX + 1], const char in[MRC_NAME_LEN_MAX
 
 static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
 {
-	const struct mrcd_conf_client_limits *limits = client->side->limits;
+	uint32_t sends_max = client->quota.max.sends_max;
 	uint64_t sq_bytes, cq_bytes;
-	uint64_t sq_count = power_of_two_above(limits->sends_max);
+	uint64_t sq_count = power_of_two_above(sends_max);
 	uint64_t cq_needed =
-		cq_entries_needed(limits->sends_max, client->channels_max, client->side->window);
+		cq_entries_needed(sends_max, client->channels_max, client->side->window);
 	char why[MRCD_MEMFD_TEXT_BYTES];
 	int r;
 
@@ -239,7 +248,7 @@ static int pools_new(struct mrcd_client *client)
 	uint64_t half = client->landing.len_bytes / 2;
 	int r;
 
-	client->sends_max = limits->sends_max;
+	client->sends_max = client->quota.max.sends_max;
 	client->msgs_max = client->channels_max * client->side->window;
 	client->channels = calloc(client->channels_max, sizeof(*client->channels));
 	client->listeners = calloc(MRC_MAX(limits->listeners_max, 1U), sizeof(*client->listeners));
@@ -316,10 +325,10 @@ static int regions_new(struct mrcd_client *client)
 }
 
 int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
-		    uint32_t version, struct mrcd_client **client_out,
-		    int fds_out[MRC_ABI_FD_COUNT], char *text, size_t text_bytes)
+		    uint32_t version, const struct mrcd_conf_quota *quota,
+		    struct mrcd_client **client_out, int fds_out[MRC_ABI_FD_COUNT], char *text,
+		    size_t text_bytes)
 {
-	const struct mrcd_conf_client_limits *limits = side->limits;
 	uint64_t send_bytes = attach->send_arena_bytes;
 	uint64_t landing_bytes = attach->landing_arena_bytes;
 	uint32_t eager = side->worker->conf->limits.eager_bytes_max;
@@ -335,6 +344,8 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	client->fd = client->bell_fd = -1;
 	client->client_bell_fd = client->client_bell_read_fd = -1;
 	client->deadline_ns = MRC_NEVER;
+	client->quota.max = *quota;
+	TAILQ_INIT(&client->throttled);
 	TAILQ_INIT(&client->channels_free);
 	TAILQ_INIT(&client->sends_free);
 	TAILQ_INIT(&client->wants);
@@ -345,13 +356,13 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 		power_of_two_above(MRC_MAX(2ULL * (eager != 0 ? eager : EAGER_BYTES_DEFAULT),
 					   (uint64_t)MRCD_ARENA_PAGE_BYTES));
 	if (send_bytes == 0)
-		send_bytes = limits->send_arena_bytes;
+		send_bytes = quota->send_arena_bytes;
 	if (landing_bytes == 0)
-		landing_bytes = limits->landing_arena_bytes;
+		landing_bytes = quota->landing_arena_bytes;
 	send_bytes = round_up(MRC_MAX(send_bytes, 1U), MRCD_ARENA_PAGE_BYTES);
 	landing_bytes = round_up(MRC_MAX(landing_bytes, 2 * client->ring_bytes_min),
 				 2 * (uint64_t)MRCD_ARENA_PAGE_BYTES);
-	client->channels_max = (uint32_t)MRC_MIN((uint64_t)limits->channels_max,
+	client->channels_max = (uint32_t)MRC_MIN((uint64_t)quota->channels_max,
 						 landing_bytes / 2 / client->ring_bytes_min);
 
 	r = rings_new(client, version, &fds_out[MRC_ABI_FD_RINGS]);

@@ -144,6 +144,7 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 	ev_out->channel = (struct mrc_ev_channel){
 		.id = channel->engine_id,
 		.flow = client->flow,
+		.weight = client->quota.max.weight,
 		.is_unordered = channel->is_unordered,
 		.is_unchecked = channel->is_unchecked,
 		.cookie = mrcd_client_cookie(client, channel),
@@ -240,12 +241,12 @@ static void answer(struct mrcd_client *client, enum mrc_cqe_type type, uint64_t 
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
 }
 
-static bool service_allows(const struct mrcd_client *client, const char *name)
+static bool service_allows(const struct mrcd_client *client, enum mrcd_use use, const char *name)
 {
 	const struct mrcd_conf_service *service =
 		mrcd_conf_service(client->side->worker->conf, name);
 
-	return service != NULL && mrcd_conf_service_allows(service, client->uid, client->gid);
+	return service != NULL && mrcd_conf_service_allows(service, use, client->uid, client->gid);
 }
 
 static int listen_start(struct mrcd_client *client, const struct mrc_abi_request *request,
@@ -256,7 +257,7 @@ static int listen_start(struct mrcd_client *client, const struct mrc_abi_request
 
 	if (!mrcd_name_is_valid(request->target, sizeof(request->target)) || request->flags != 0)
 		return MRC_STATUS_INVALID;
-	if (!service_allows(client, request->target))
+	if (!service_allows(client, MRCD_USE_LISTEN, request->target))
 		return MRC_STATUS_NOT_ALLOWED;
 	for (; index < client->side->limits->listeners_max; index++) {
 		listener = &client->listeners[index];
@@ -298,7 +299,7 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	if (mrcd_target_parse(request->target, sizeof(request->target), host, service) < 0 ||
 	    (request->flags & ~(MRC_ABI_CHANNEL_UNORDERED | MRC_ABI_CHANNEL_UNCHECKED)) != 0)
 		return MRC_STATUS_INVALID;
-	if (!service_allows(client, service))
+	if (!service_allows(client, MRCD_USE_CONNECT, service))
 		return MRC_STATUS_NOT_ALLOWED;
 	peer = mrcd_worker_peer(client->side->worker, host);
 	if (peer == NULL)

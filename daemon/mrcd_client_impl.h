@@ -43,6 +43,7 @@
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_poison.h"
+#include "mrcd_quota.h"
 #include "mrcd_service.h"
 
 #define MRCD_TURN_ENTRIES_MAX  256U  /* submissions of one client in one turn */
@@ -148,7 +149,7 @@ enum mrcd_channel_state {
 
 /* One end of a channel. Owned by the client, in channels[]; the slot is used again, the id is not. */
 struct mrcd_channel {
-	TAILQ_ENTRY(mrcd_channel) entry; /* in the client's free list */
+	TAILQ_ENTRY(mrcd_channel) entry; /* in the client's free list, or in throttled */
 	uint32_t index;
 	uint32_t serial;        /* of this use of the slot */
 	uint32_t id;            /* serial and index */
@@ -164,6 +165,7 @@ struct mrcd_channel {
 	bool is_closing;     /* the client has said CLOSE */
 	bool is_close_told;  /* and the engine knows */
 	bool is_blocked;     /* a SEND was answered -ENOSPC; wait for CH_ROOM */
+	bool is_throttled;   /* in the client's throttled: its quota lets no more go now */
 	bool is_engine_done; /* CH_FREE, or the engine never knew it */
 	bool is_last_unread; /* the client has not taken the last entry */
 	uint32_t gaps_unread;
@@ -210,6 +212,8 @@ struct mrcd_client {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
+	struct mrcd_quota quota;
+	struct mrcd_channel_list throttled; /* each sends one message when it is its turn */
 
 	bool is_active, is_bell_due, is_dead_due; /* in these lists */
 	bool is_hung_up; /* the socket has closed: read the ring to its end, then end it */
@@ -340,17 +344,22 @@ struct mrcd_channel *mrcd_client_side_channel(const struct mrcd_client_side *sid
 
 /* ---- mrcd_client_attach.c ---- */
 
-/* Check what was received as a first packet. Negative errno with text for people. */
+/*
+ * Check what was received as a first packet from a process of this user, who may
+ * take what `quota` says. Negative errno with text for people.
+ */
 int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
-		      ssize_t len_bytes, uint32_t *version_out, char *text, size_t text_bytes);
+		      ssize_t len_bytes, uid_t uid, const struct mrcd_conf_quota *quota,
+		      uint32_t *version_out, char *text, size_t text_bytes);
 /*
  * Make a client with all its memory and descriptors, not yet in clients[] and
  * without events. fds_out: what the welcome carries; the caller's to close, but
  * for MRC_ABI_FD_DAEMON_BELL.
  */
 int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
-		    uint32_t version, struct mrcd_client **client_out,
-		    int fds_out[MRC_ABI_FD_COUNT], char *text, size_t text_bytes);
+		    uint32_t version, const struct mrcd_conf_quota *quota,
+		    struct mrcd_client **client_out, int fds_out[MRC_ABI_FD_COUNT], char *text,
+		    size_t text_bytes);
 void mrcd_client_welcome(const struct mrcd_client *client, uint32_t version,
 			 struct mrc_abi_welcome *welcome_out);
 /* Give back rings, send arena, events and descriptors; what landing needs stays. Twice is fine. */
@@ -421,6 +430,8 @@ void mrcd_send_answer_done(struct mrcd_client *client, struct mrcd_send *send, u
 void mrcd_send_answer_undecided(struct mrcd_client *client, struct mrcd_send *send, uint32_t level);
 /* Hand queued sends to the engine while it takes them; then the CLOSE that waits behind them. */
 void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel);
+/* Something of the client's has ended, or time has passed: what its quota held back goes on. */
+void mrcd_client_feed_throttled(struct mrcd_client *client);
 /* Answer all sends that the engine does not have. */
 void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *channel,
 			       int status);

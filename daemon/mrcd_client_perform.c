@@ -164,7 +164,9 @@ static void on_done(struct mrcd_client *client, struct mrcd_channel *channel,
 	}
 	MRC_ASSERT(channel->sends_in_engine > 0);
 	channel->sends_in_engine--;
+	mrcd_quota_give(&client->quota, send->len_bytes);
 	mrcd_send_answer_done(client, send, act->number, act);
+	mrcd_client_feed_throttled(client);
 }
 
 static void on_deliver(struct mrcd_client *client, struct mrcd_channel *channel,

@@ -88,41 +88,90 @@ static int send_status(int error)
 	}
 }
 
+/* What is next on this channel; NULL: nothing can be handed to the engine now. */
+static struct mrcd_send *send_next(const struct mrcd_client *client,
+				   const struct mrcd_channel *channel)
+{
+	if (client->is_dead || channel->state != MRCD_CHANNEL_UP || channel->is_blocked)
+		return NULL;
+	return TAILQ_FIRST(&channel->queue);
+}
+
+/* Hand it to the engine, which may refuse it, or have no room for it yet. */
+static void send_hand_over(struct mrcd_client *client, struct mrcd_channel *channel,
+			   struct mrcd_send *send)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
+	int r;
+
+	ev.msg = (struct mrc_ev_msg){
+		.channel = channel->engine_id,
+		.level = (enum mrc_lvl)send->level,
+		.cookie = (uint64_t)send->serial << 32 | (uint64_t)(send - client->sends),
+		.addr = send->offset,
+		.len = send->len_bytes,
+		.deadline_ns = send->deadline_ns,
+		.number_out = &send->number,
+		.is_traced = send->is_traced,
+		.submitted_ns = send->submitted_ns,
+		.fetched_ns = send->fetched_ns,
+	};
+	r = mrcd_client_side_tell(client->side, channel->peer, &ev);
+	if (r == -ENOSPC) {
+		channel->is_blocked = true;
+		return;
+	}
+	send_dequeue(channel, send);
+	if (r < 0) {
+		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, send_status(r), MRC_LEVEL_NONE);
+		return;
+	}
+	send->state = MRCD_SEND_IN_ENGINE;
+	channel->sends_in_engine++;
+	mrcd_quota_take(&client->quota, send->len_bytes, client->side->worker->now_ns);
+}
+
+/* Does the client's quota let it go now? If a time will come when it does, the timer knows. */
+static bool send_is_admitted(struct mrcd_client *client, const struct mrcd_send *send)
+{
+	uint64_t when_ns;
+
+	if (mrcd_quota_admits(&client->quota, send->len_bytes, client->side->worker->now_ns,
+			      &when_ns))
+		return true;
+	if (when_ns != MRC_NEVER) {
+		client->deadline_ns = MRC_MIN(client->deadline_ns, when_ns);
+		mrcd_client_side_arm(client->side, when_ns);
+	}
+	return false;
+}
+
+static void channel_throttle(struct mrcd_client *client, struct mrcd_channel *channel)
+{
+	channel->is_throttled = true;
+	client->quota.waits++;
+	TAILQ_INSERT_TAIL(&client->throttled, channel, entry);
+}
+
+static void channel_unthrottle(struct mrcd_client *client, struct mrcd_channel *channel)
+{
+	if (!channel->is_throttled)
+		return;
+	channel->is_throttled = false;
+	TAILQ_REMOVE(&client->throttled, channel, entry);
+}
+
 /* Hand queued sends to the engine while it takes them; then the CLOSE that waits behind them. */
 void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 {
 	struct mrcd_send *send;
 
-	while (!client->is_dead && channel->state == MRCD_CHANNEL_UP && !channel->is_blocked &&
-	       (send = TAILQ_FIRST(&channel->queue)) != NULL) {
-		struct mrc_event_in ev = {.kind = MRC_EV_SEND};
-		int r;
-
-		ev.msg = (struct mrc_ev_msg){
-			.channel = channel->engine_id,
-			.level = (enum mrc_lvl)send->level,
-			.cookie = (uint64_t)send->serial << 32 | (uint64_t)(send - client->sends),
-			.addr = send->offset,
-			.len = send->len_bytes,
-			.deadline_ns = send->deadline_ns,
-			.number_out = &send->number,
-			.is_traced = send->is_traced,
-			.submitted_ns = send->submitted_ns,
-			.fetched_ns = send->fetched_ns,
-		};
-		r = mrcd_client_side_tell(client->side, channel->peer, &ev);
-		if (r == -ENOSPC) {
-			channel->is_blocked = true;
-			break;
-		}
-		send_dequeue(channel, send);
-		if (r < 0) {
-			mrcd_send_answer(client, send, MRCD_NUMBER_NONE, send_status(r),
-					 MRC_LEVEL_NONE);
-			continue;
-		}
-		send->state = MRCD_SEND_IN_ENGINE;
-		channel->sends_in_engine++;
+	while (!channel->is_throttled && (send = send_next(client, channel)) != NULL) {
+		/* Those that wait already come first. */
+		if (TAILQ_EMPTY(&client->throttled) && send_is_admitted(client, send))
+			send_hand_over(client, channel, send);
+		else
+			channel_throttle(client, channel);
 	}
 	if (channel->is_closing && !channel->is_close_told && TAILQ_EMPTY(&channel->queue) &&
 	    channel->state == MRCD_CHANNEL_UP && !client->is_dead) {
@@ -134,10 +183,32 @@ void mrcd_channel_feed(struct mrcd_client *client, struct mrcd_channel *channel)
 	}
 }
 
+void mrcd_client_feed_throttled(struct mrcd_client *client)
+{
+	struct mrcd_channel *channel;
+
+	while ((channel = TAILQ_FIRST(&client->throttled)) != NULL) {
+		struct mrcd_send *send = send_next(client, channel);
+
+		if (send != NULL && !send_is_admitted(client, send))
+			return;
+		channel_unthrottle(client, channel);
+		if (send != NULL)
+			send_hand_over(client, channel, send);
+		if (send_next(client, channel) != NULL && !TAILQ_EMPTY(&client->throttled)) {
+			channel->is_throttled = true; /* to the end of the line */
+			TAILQ_INSERT_TAIL(&client->throttled, channel, entry);
+			continue;
+		}
+		mrcd_channel_feed(client, channel);
+	}
+}
+
 void mrcd_channel_answer_queue(struct mrcd_client *client, struct mrcd_channel *channel, int status)
 {
 	struct mrcd_send *send;
 
+	channel_unthrottle(client, channel);
 	while ((send = TAILQ_FIRST(&channel->queue)) != NULL) {
 		send_dequeue(channel, send);
 		mrcd_send_answer(client, send, MRCD_NUMBER_NONE, status, MRC_LEVEL_NONE);
@@ -201,6 +272,7 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 		}
 		mrcd_channel_feed(client, channel);
 	}
+	mrcd_client_feed_throttled(client);
 	expire_in_engine(client, now_ns);
 	*next_out = client->deadline_ns;
 }

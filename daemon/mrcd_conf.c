@@ -352,8 +352,8 @@ static void user_check(struct mrcd_conf_loading *ld, const struct mrcd_conf_fiel
 	struct mrcd_privilege_user user;
 
 	if (ld->conf->user[0] && mrcd_privilege_find(ld->conf->user, &user) == -ENOENT)
-		mrcd_conf_wrong(ld, mrcd_conf_fields_line(top, MRCD_SECTION_TOP, "user"), "", "user",
-				"there is no user '%s'; allowed: a user of this host",
+		mrcd_conf_wrong(ld, mrcd_conf_fields_line(top, MRCD_SECTION_TOP, "user"), "",
+				"user", "there is no user '%s'; allowed: a user of this host",
 				ld->conf->user);
 }
 
@@ -396,6 +396,7 @@ static void root_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node 
 	rails_load(ld, &top);
 	peers_load(ld, &top);
 	mrcd_conf_services_load(ld, &top);
+	mrcd_conf_quotas_load(ld, &top);
 	mrcd_conf_check_limits(ld, &clients, &limits, &timers);
 }
 
@@ -520,10 +521,14 @@ void mrcd_conf_free(struct mrcd_conf *conf)
 	if (!conf)
 		return;
 	for (uint32_t i = 0; i < conf->service_count; i++) {
-		free(conf->services[i].users);
-		free(conf->services[i].groups);
+		mrcd_conf_who_fini(&conf->services[i].any);
+		for (int use = 0; use < MRCD_USES; use++)
+			mrcd_conf_who_fini(&conf->services[i].of[use]);
 	}
 	free(conf->services);
+	for (uint32_t i = 0; i < conf->quota_count; i++)
+		mrcd_conf_who_fini(&conf->quotas[i].who);
+	free(conf->quotas);
 	for (uint32_t i = 0; i < conf->peer_count; i++)
 		OPENSSL_cleanse(conf->peers[i].keys, sizeof(conf->peers[i].keys));
 	free(conf->peers);

@@ -22,6 +22,7 @@
 #define MRCD_RAILS_MAX     16U
 #define MRCD_PEERS_MAX     4096U
 #define MRCD_SERVICES_MAX  1024U
+#define MRCD_QUOTAS_MAX    256U
 #define MRCD_KEYS_MAX      2U
 #define MRCD_KEY_BYTES_MIN 16U
 #define MRCD_KEY_BYTES_MAX 256U
@@ -67,13 +68,35 @@ struct mrcd_conf_peer {
 	uint32_t key_count;
 };
 
-struct mrcd_conf_service {
-	char name[MRC_NAME_MAX + 1]; /* "*" : any not named otherwise */
-	uid_t *users;                /* may listen and connect; owned */
+/* Users of this host, some of them. */
+struct mrcd_conf_who {
+	uid_t *users; /* owned */
 	uint32_t user_count;
 	gid_t *groups; /* owned */
 	uint32_t group_count;
 	bool is_open; /* neither users nor groups given: everybody */
+};
+
+enum mrcd_use { MRCD_USE_LISTEN, MRCD_USE_CONNECT };
+#define MRCD_USES 2
+
+struct mrcd_conf_service {
+	char name[MRC_NAME_MAX + 1];        /* "*" : any not named otherwise */
+	struct mrcd_conf_who any;           /* may listen and connect */
+	struct mrcd_conf_who of[MRCD_USES]; /* the same for one of the two, where it is not open */
+};
+
+/* What a client of these users may take. 0: what `clients` says, or no bound. */
+struct mrcd_conf_quota {
+	struct mrcd_conf_who who;
+	uint32_t clients_max; /* attached at once, of one user */
+	uint32_t channels_max;
+	uint32_t sends_max;
+	uint64_t send_arena_bytes;
+	uint64_t landing_arena_bytes;
+	uint64_t in_flight_bytes_max;
+	uint64_t rate_bits_per_s;
+	uint32_t weight; /* of its turns beside others: MRC_WEIGHT_DEFAULT */
 };
 
 struct mrcd_conf_client_limits {
@@ -105,6 +128,8 @@ struct mrcd_conf {
 	struct mrcd_conf_service *services; /* owned */
 	uint32_t service_count;
 	struct mrcd_conf_client_limits clients;
+	struct mrcd_conf_quota *quotas; /* owned */
+	uint32_t quota_count;
 	struct mrc_limits limits; /* the engine's */
 	char file[512];           /* where it was read from */
 };
@@ -129,8 +154,14 @@ uint32_t mrcd_conf_take_keys(struct mrcd_conf *conf, const struct mrcd_conf *fre
 
 /* The rule for a service: its own entry, else "*", else NULL (nobody). */
 const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name);
-/* May a process of this uid and gid use it? root always may. Supplementary groups are looked up. */
-bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, uid_t uid, gid_t gid);
+/* Is a process of this uid and gid among them? Supplementary groups are looked up. */
+bool mrcd_conf_who_has(const struct mrcd_conf_who *who, uid_t uid, gid_t gid);
+/* May such a process use the service so? root always may. */
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use, uid_t uid,
+			      gid_t gid);
+/* What a client of this uid and gid may take: the first entry that has it, completed from `clients`. */
+void mrcd_conf_quota(const struct mrcd_conf *conf, uid_t uid, gid_t gid,
+		     struct mrcd_conf_quota *quota_out);
 
 /* Write the sample configuration / the man page's key table to stdout (mrcd --help-conf). */
 void mrcd_conf_print_keys(void);

@@ -25,6 +25,7 @@
 	X(PEER, "peers[]", "of one peer host; both hosts must list each other")                \
 	X(PATH, "peers[].paths[]", "of one path, a local rail joined with a rail of the peer") \
 	X(SERVICE, "services[]", "of one service, and of who may use it")                      \
+	X(QUOTA, "quotas[]", "of what programs of some users may take")                        \
 	X(CLIENTS, "clients", "what one local program may take")                               \
 	X(LIMITS, "limits", "bounds of the connection with one peer")                          \
 	X(TIMERS, "timers", "when things are suspected, tried again, given up")                \
@@ -106,6 +107,8 @@ enum mrcd_conf_kind {
 	  "The other hosts.") \
 	X(TOP, "services", LIST, MRCD_AT_NOWHERE, "[{name: \"*\"}]", 0, MRCD_SERVICES_MAX, \
 	  "Who may listen and connect to what. An empty list: root alone.") \
+	X(TOP, "quotas", LIST, MRCD_AT_NOWHERE, "[]", 0, MRCD_QUOTAS_MAX, \
+	  "What programs may take, by their user. Who is in no entry may take what clients says.") \
 	X(TOP, "clients", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, "What one local program may take.") \
 	X(TOP, "limits", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, "Bounds of the connection with one peer.") \
 	X(TOP, "timers", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, \
@@ -167,6 +170,35 @@ enum mrcd_conf_kind {
 	  "Who may use it, by name or number. Neither users nor groups given: everybody who can open the socket.") \
 	X(SERVICE, "groups", GROUPS, MRCD_AT_NOWHERE, "", 0, 256, \
 	  "Whose members may use it as well.") \
+	X(SERVICE, "listen-users", USERS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "Who may offer it. Given, or listen-groups: users and groups do not count for offering it.") \
+	X(SERVICE, "listen-groups", GROUPS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "Whose members may offer it as well.") \
+	X(SERVICE, "connect-users", USERS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "Who may connect to it, on this host and on peers. Given, or connect-groups: users and groups do not count for connecting.") \
+	X(SERVICE, "connect-groups", GROUPS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "Whose members may connect to it as well.") \
+	\
+	X(QUOTA, "users", USERS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "Whose programs, by name or number. Neither users nor groups given: all that no entry above this one has.") \
+	X(QUOTA, "groups", GROUPS, MRCD_AT_NOWHERE, "", 0, 256, \
+	  "And those of the members of these.") \
+	X(QUOTA, "clients-max", COUNT, MRCD_AT(mrcd_conf_quota, clients_max), "", 1, 65536, \
+	  "Programs of one user attached at once. Not given: clients.clients-max.") \
+	X(QUOTA, "channels-max", COUNT, MRCD_AT(mrcd_conf_quota, channels_max), "", 1, 65536, \
+	  "Channels of one program. Not given: clients.channels-max.") \
+	X(QUOTA, "sends-max", COUNT, MRCD_AT(mrcd_conf_quota, sends_max), "", 1, 1048576, \
+	  "Messages of one program that are under way at once. Not given: clients.sends-max.") \
+	X(QUOTA, "send-arena", PAGES, MRCD_AT(mrcd_conf_quota, send_arena_bytes), "", 64 KIB_, 1024 GIB_, \
+	  "Memory of one program to send from. Not given: clients.send-arena.") \
+	X(QUOTA, "landing-arena", PAGES, MRCD_AT(mrcd_conf_quota, landing_arena_bytes), "", \
+	  64 KIB_, 1024 GIB_, "Memory of one program to receive in. Not given: clients.landing-arena.") \
+	X(QUOTA, "in-flight-max", SIZE, MRCD_AT(mrcd_conf_quota, in_flight_bytes_max), "", 4 KIB_, 1024 GIB_, \
+	  "Bytes of one program that are under way at once; a single larger message goes alone. Not given: its send arena is the bound.") \
+	X(QUOTA, "weight", COUNT, MRCD_AT(mrcd_conf_quota, weight), "", 1, 10000, \
+	  "Of one program's turns beside others that send to the same peer: one of 200 sends twice as much as one of 100. Not given: 100.") \
+	X(QUOTA, "rate", RATE, MRCD_AT(mrcd_conf_quota, rate_bits_per_s), "", 1000000ULL, 100000000000000ULL, \
+	  "What one program may send on average, also when nobody else sends. Not given: no bound.") \
 	\
 	X(CLIENTS, "clients-max", COUNT, MRCD_AT(mrcd_conf, clients.clients_max), "256", 1, 65536, \
 	  "Programs attached at once.") \

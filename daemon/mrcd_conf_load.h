@@ -78,8 +78,18 @@ void mrcd_conf_key_files_load(struct mrcd_conf_loading *ld, const struct mrcd_co
 			      uint32_t line, const char *prefix,
 			      struct mrcd_key keys_out[MRCD_KEYS_MAX], uint32_t *count_out);
 
-/* conf->services, from the node of `services`. */
+/*
+ * Users and groups of a map, from its keys `users` and `groups` (names of keys
+ * of the section). With neither given it is open.
+ */
+void mrcd_conf_who_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
+			enum mrcd_conf_section section, const char *prefix, const char *users,
+			const char *groups, struct mrcd_conf_who *who);
+void mrcd_conf_who_fini(struct mrcd_conf_who *who);
+
+/* conf->services, from the node of `services`; conf->quotas, from that of `quotas`. */
 void mrcd_conf_services_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *top);
+void mrcd_conf_quotas_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *top);
 
 /* What several keys must agree on, after all are loaded. */
 void mrcd_conf_check_limits(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *clients,

@@ -59,11 +59,12 @@ static int group_find(void *context, char *buf, size_t size)
 
 /* The ids of a list of users or groups, in a new array. */
 static void ids_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
-		     const char *prefix, const char *name, uint32_t **ids_out, uint32_t *count_out)
+		     enum mrcd_conf_section section, const char *prefix, const char *name,
+		     uint32_t **ids_out, uint32_t *count_out)
 {
-	bool is_users = strcmp(name, "users") == 0;
-	const struct mrcd_conf_node *given =
-		mrcd_conf_fields_given(fields, MRCD_SECTION_SERVICE, name);
+	bool is_users = mrcd_conf_key_find(section, name)->kind == MRCD_KIND_USERS;
+	const char *kin = is_users ? "users" : "groups";
+	const struct mrcd_conf_node *given = mrcd_conf_fields_given(fields, section, name);
 	const struct mrcd_conf_node *entry;
 	uint32_t count;
 
@@ -73,10 +74,11 @@ static void ids_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields
 	 */
 	if (given && given->is_empty) {
 		mrcd_conf_wrong(ld, given->line, prefix, name,
-				"has no value; allowed: a list of %s, [] for root alone", name);
+				"has no value; allowed: a list of %s, [] for %s", kin,
+				section == MRCD_SECTION_SERVICE ? "root alone" : "none");
 		return;
 	}
-	entry = mrcd_conf_fields_list(ld, fields, MRCD_SECTION_SERVICE, prefix, name, &count);
+	entry = mrcd_conf_fields_list(ld, fields, section, prefix, name, &count);
 	if (count == 0)
 		return;
 	*ids_out = calloc(count, sizeof(**ids_out));
@@ -93,7 +95,7 @@ static void ids_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields
 		if (entry->kind != MRCD_CONF_SCALAR || entry->is_empty || !*entry->text) {
 			mrcd_conf_wrong(ld, entry->line, prefix, name,
 					"entry %u is not a name; allowed: names or numbers of %s",
-					i, name);
+					i, kin);
 			continue;
 		}
 		r = lookup(is_users ? user_find : group_find, &who);
@@ -109,11 +111,27 @@ static void ids_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields
 					is_users ? "user" : "group",
 					mrcd_conf_quote(entry->text, quoted),
 					r == -ENOENT ? "" : ": ", r == -ENOENT ? "" : strerror(-r),
-					name);
+					kin);
 			continue;
 		}
 		(*ids_out)[(*count_out)++] = who.id;
 	}
+}
+
+void mrcd_conf_who_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *fields,
+			enum mrcd_conf_section section, const char *prefix, const char *users,
+			const char *groups, struct mrcd_conf_who *who)
+{
+	ids_load(ld, fields, section, prefix, users, &who->users, &who->user_count);
+	ids_load(ld, fields, section, prefix, groups, &who->groups, &who->group_count);
+	who->is_open = !mrcd_conf_fields_given(fields, section, users) &&
+		       !mrcd_conf_fields_given(fields, section, groups);
+}
+
+void mrcd_conf_who_fini(struct mrcd_conf_who *who)
+{
+	free(who->users);
+	free(who->groups);
 }
 
 static void service_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node *node,
@@ -122,10 +140,12 @@ static void service_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_no
 	struct mrcd_conf_fields fields;
 
 	mrcd_conf_fields_load(ld, node, node->line, MRCD_SECTION_SERVICE, prefix, service, &fields);
-	ids_load(ld, &fields, prefix, "users", &service->users, &service->user_count);
-	ids_load(ld, &fields, prefix, "groups", &service->groups, &service->group_count);
-	service->is_open = !mrcd_conf_fields_given(&fields, MRCD_SECTION_SERVICE, "users") &&
-			   !mrcd_conf_fields_given(&fields, MRCD_SECTION_SERVICE, "groups");
+	mrcd_conf_who_load(ld, &fields, MRCD_SECTION_SERVICE, prefix, "users", "groups",
+			   &service->any);
+	mrcd_conf_who_load(ld, &fields, MRCD_SECTION_SERVICE, prefix, "listen-users",
+			   "listen-groups", &service->of[MRCD_USE_LISTEN]);
+	mrcd_conf_who_load(ld, &fields, MRCD_SECTION_SERVICE, prefix, "connect-users",
+			   "connect-groups", &service->of[MRCD_USE_CONNECT]);
 	for (uint32_t i = 0; i < ld->conf->service_count; i++) {
 		if (service->name[0] && strcmp(ld->conf->services[i].name, service->name) == 0) {
 			mrcd_conf_wrong(ld, fields.line, prefix, "name",
@@ -151,7 +171,9 @@ void mrcd_conf_services_load(struct mrcd_conf_loading *ld, const struct mrcd_con
 	}
 	if (!mrcd_conf_fields_given(top, MRCD_SECTION_TOP, "services")) {
 		strcpy(conf->services[0].name, "*");
-		conf->services[0].is_open = true;
+		conf->services[0].any.is_open = true;
+		for (int use = 0; use < MRCD_USES; use++)
+			conf->services[0].of[use].is_open = true;
 		conf->service_count = 1;
 		return;
 	}
@@ -184,14 +206,14 @@ const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, 
 struct member {
 	uid_t uid;
 	gid_t gid;
-	const struct mrcd_conf_service *service;
+	const struct mrcd_conf_who *who;
 	bool is_allowed;
 };
 
-static bool gid_is_listed(const struct mrcd_conf_service *service, gid_t gid)
+static bool gid_is_listed(const struct mrcd_conf_who *who, gid_t gid)
 {
-	for (uint32_t i = 0; i < service->group_count; i++)
-		if (service->groups[i] == gid)
+	for (uint32_t i = 0; i < who->group_count; i++)
+		if (who->groups[i] == gid)
 			return true;
 	return false;
 }
@@ -215,25 +237,33 @@ static int member_find(void *context, char *buf, size_t size)
 		return ENOMEM;
 	if (getgrouplist(pw.pw_name, member->gid, groups, &count) >= 0)
 		for (int i = 0; i < count && !member->is_allowed; i++)
-			member->is_allowed = gid_is_listed(member->service, groups[i]);
+			member->is_allowed = gid_is_listed(member->who, groups[i]);
 	free(groups);
 	return 0;
 }
 
-bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, uid_t uid, gid_t gid)
+bool mrcd_conf_who_has(const struct mrcd_conf_who *who, uid_t uid, gid_t gid)
 {
-	struct member member = {.uid = uid, .gid = gid, .service = service};
+	struct member member = {.uid = uid, .gid = gid, .who = who};
 
+	if (who->is_open || gid_is_listed(who, gid))
+		return true;
+	for (uint32_t i = 0; i < who->user_count; i++)
+		if (who->users[i] == uid)
+			return true;
+	if (who->group_count > 0)
+		lookup(member_find, &member); /* an unknown user has no groups but its gid */
+	return member.is_allowed;
+}
+
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use, uid_t uid,
+			      gid_t gid)
+{
 	if (uid == 0)
 		return true;
 	if (!service)
 		return false;
-	if (service->is_open || gid_is_listed(service, gid))
-		return true;
-	for (uint32_t i = 0; i < service->user_count; i++)
-		if (service->users[i] == uid)
-			return true;
-	if (service->group_count > 0)
-		lookup(member_find, &member); /* an unknown user has no groups but its gid */
-	return member.is_allowed;
+	/* What is said of one use alone takes the place of what is said of both. */
+	return mrcd_conf_who_has(service->of[use].is_open ? &service->any : &service->of[use], uid,
+				 gid);
 }

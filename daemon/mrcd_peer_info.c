@@ -104,16 +104,16 @@ static uint32_t mrcd_peer_key_paths(const struct mrcd_peer *peer, const char *id
 	uint32_t count = 0;
 
 	for (uint8_t i = 0; i < peer->path_count; i++)
-		count += peer->paths[i].link != NULL &&
-			 strcmp(peer->paths[i].link->key_id, id) == 0;
+		count +=
+			peer->paths[i].link != NULL && strcmp(peer->paths[i].link->key_id, id) == 0;
 	return count;
 }
 
 static void mrcd_peer_key_add(const struct mrcd_peer *peer, json_t *keys, const char *use,
 			      const char *id, const char *file)
 {
-	json_array_append_new(keys, json_pack("{s:s s:s s:s s:s s:i s:i}", "peer", peer->name, "key",
-					      id, "use", use, "file", file, "paths",
+	json_array_append_new(keys, json_pack("{s:s s:s s:s s:s s:i s:i}", "peer", peer->name,
+					      "key", id, "use", use, "file", file, "paths",
 					      (int)mrcd_peer_key_paths(peer, id), "paths_of",
 					      (int)peer->path_count));
 }

@@ -51,6 +51,16 @@ static bool peers_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
 	return true;
 }
 
+static bool who_equal(const struct mrcd_conf_who *a, const struct mrcd_conf_who *b)
+{
+	return a->is_open == b->is_open && a->user_count == b->user_count &&
+	       a->group_count == b->group_count &&
+	       (a->user_count == 0 ||
+		memcmp(a->users, b->users, a->user_count * sizeof(*a->users)) == 0) &&
+	       (a->group_count == 0 ||
+		memcmp(a->groups, b->groups, a->group_count * sizeof(*a->groups)) == 0);
+}
+
 static bool services_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
 {
 	if (a->service_count != b->service_count)
@@ -58,12 +68,27 @@ static bool services_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
 	for (uint32_t i = 0; i < a->service_count; i++) {
 		const struct mrcd_conf_service *x = &a->services[i], *y = &b->services[i];
 
-		if (strcmp(x->name, y->name) != 0 || x->is_open != y->is_open ||
-		    x->user_count != y->user_count || x->group_count != y->group_count ||
-		    (x->user_count > 0 &&
-		     memcmp(x->users, y->users, x->user_count * sizeof(*x->users)) != 0) ||
-		    (x->group_count > 0 &&
-		     memcmp(x->groups, y->groups, x->group_count * sizeof(*x->groups)) != 0))
+		if (strcmp(x->name, y->name) != 0 || !who_equal(&x->any, &y->any) ||
+		    !who_equal(&x->of[MRCD_USE_LISTEN], &y->of[MRCD_USE_LISTEN]) ||
+		    !who_equal(&x->of[MRCD_USE_CONNECT], &y->of[MRCD_USE_CONNECT]))
+			return false;
+	}
+	return true;
+}
+
+static bool quotas_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
+{
+	if (a->quota_count != b->quota_count)
+		return false;
+	for (uint32_t i = 0; i < a->quota_count; i++) {
+		const struct mrcd_conf_quota *x = &a->quotas[i], *y = &b->quotas[i];
+
+		if (!who_equal(&x->who, &y->who) || x->clients_max != y->clients_max ||
+		    x->channels_max != y->channels_max || x->sends_max != y->sends_max ||
+		    x->send_arena_bytes != y->send_arena_bytes ||
+		    x->landing_arena_bytes != y->landing_arena_bytes ||
+		    x->in_flight_bytes_max != y->in_flight_bytes_max ||
+		    x->rate_bits_per_s != y->rate_bits_per_s || x->weight != y->weight)
 			return false;
 	}
 	return true;
@@ -97,6 +122,7 @@ static void restart_parts(const struct mrcd_conf *a, const struct mrcd_conf *b, 
 		{"rails", rails_equal(a, b)},
 		{"peers", peers_equal(a, b)},
 		{"services", services_equal(a, b)},
+		{"quotas", quotas_equal(a, b)},
 		{"clients", client_limits_equal(&a->clients, &b->clients)},
 		{"limits and timers", memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
 					      a->handshake_timeout_ns == b->handshake_timeout_ns &&

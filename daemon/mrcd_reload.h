@@ -13,7 +13,8 @@
 #include "mrcd_conf.h"
 
 struct mrcd_reload {
-	char changed[96];  /* what is in force now that was not: "log, keys of 2 peers"; "" nothing */
+	char changed
+		[96]; /* what is in force now that was not: "log, keys of 2 peers"; "" nothing */
 	char waiting[160]; /* what waits for a restart; "" nothing */
 	char error[512];   /* after -EINVAL: the first complaint */
 };

@@ -21,18 +21,19 @@ _Noreturn void abort(void); /* the one thing the engine takes from libc beside m
 			abort();                  \
 	} while (0)
 
-#define MRC_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define MRC_MIN(a, b)    ((a) < (b) ? (a) : (b))
-#define MRC_MAX(a, b)    ((a) > (b) ? (a) : (b))
+#define MRC_ARRAY_LEN(a)   (sizeof(a) / sizeof((a)[0]))
+#define MRC_MIN(a, b)      ((a) < (b) ? (a) : (b))
+#define MRC_MAX(a, b)      ((a) > (b) ? (a) : (b))
 
-#define MRC_NEVER        UINT64_MAX /* a deadline that does not come */
+#define MRC_NEVER          UINT64_MAX /* a deadline that does not come */
 
-#define MRC_US           1000ULL
-#define MRC_MS           1000000ULL
-#define MRC_S            1000000000ULL
+#define MRC_US             1000ULL
+#define MRC_MS             1000000ULL
+#define MRC_S              1000000000ULL
 
-#define MRC_PATHS_MAX    16 /* paths of one conn */
-#define MRC_NAME_MAX     63 /* host and service names, without the 0 */
+#define MRC_PATHS_MAX      16  /* paths of one conn */
+#define MRC_NAME_MAX       63  /* host and service names, without the 0 */
+#define MRC_WEIGHT_DEFAULT 100 /* of a flow's turns */
 #define MRC_FRAG_BYTES_MAX \
 	(256U * 1024U) /* of one fragment's payload; a peer's larger one is -EPROTO */
 

@@ -319,6 +319,7 @@ int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
 	ch->flow = flow_get(conn, ev->flow);
 	if (!ch->out || !ch->in || !ch->notes || !ch->flow)
 		return -ENOMEM; /* what was taken is freed with the channel */
+	ch->flow->weight = ev->weight ? ev->weight : MRC_WEIGHT_DEFAULT;
 	mrc_notes_init(&ch->out_notes, ch->notes);
 	mrc_notes_init(&ch->in_notes, ch->notes + MRC_NOTES);
 	for (uint32_t i = 0; i < ev->window; i++) {
@@ -523,7 +524,8 @@ void mrc_conn_turn_spend(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t
 	ch->spent += bytes;
 	channel_place(ch);
 	conn->turns_spent = ch->flow->spent;
-	ch->flow->spent += bytes;
+	/* Rounded up, so that nothing is for nothing. */
+	ch->flow->spent += (bytes * MRC_WEIGHT_DEFAULT + ch->flow->weight - 1) / ch->flow->weight;
 	flow_place(conn, ch->flow);
 }
 

@@ -52,7 +52,7 @@ struct mrc_key {
  * Next is who has spent the least, in bytes: a small message waits for one
  * fragment of the others and not for one of each, and nobody gets more for
  * cutting his data otherwise. Who comes begins where the turns are, so nothing
- * is saved up (start-time fair queueing).
+ * is saved up (start-time fair queueing). Twice the weight is charged half.
  */
 struct mrc_flow {
 	uint32_t id;
@@ -60,6 +60,7 @@ struct mrc_flow {
 	uint32_t space;                     /* its landing memory's number on the wire */
 	struct mrc_key keys[MRC_PATHS_MAX]; /* to it, by path index; given to the peer */
 	struct mrc_list in_turns;           /* conn->turns, while it has active channels */
+	uint32_t weight;                    /* a byte costs MRC_WEIGHT_DEFAULT / weight */
 	uint64_t spent;                     /* of the conn's turns */
 	struct mrc_list channels;           /* active ones, least spent first */
 	uint64_t channels_spent;            /* where their turns are */

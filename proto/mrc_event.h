@@ -139,6 +139,7 @@ struct mrc_ev_arrived {
 struct mrc_ev_channel {
 	uint32_t id;        /* all but CH_OPEN */
 	uint32_t flow;      /* CH_OPEN, CH_ACCEPT: which client, for fair turns */
+	uint32_t weight;    /* and its share of them; 0: MRC_WEIGHT_DEFAULT */
 	bool is_unordered;  /* CH_OPEN */
 	bool is_unchecked;  /* CH_OPEN: no checksums of payload */
 	int outcome;        /* CH_REFUSE */

@@ -16,7 +16,7 @@ static const char *text_of(const json_t *object, const char *key)
 void mrcctl_show_keys(const json_t *result, FILE *out, bool has_colour)
 {
 	static const struct mrcctl_column columns[] = {
-		{"PEER", MRCCTL_LEFT},	 {"KEY", MRCCTL_LEFT},	{"USE", MRCCTL_LEFT},
+		{"PEER", MRCCTL_LEFT},   {"KEY", MRCCTL_LEFT},  {"USE", MRCCTL_LEFT},
 		{"PATHS", MRCCTL_RIGHT}, {"FILE", MRCCTL_LEFT},
 	};
 	struct mrcctl_table *table =

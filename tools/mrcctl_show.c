@@ -7,7 +7,8 @@
 #include "mrcctl_table.h"
 #include "mrcctl_unit.h"
 
-#define MRCCTL_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MRCCTL_COUNT(a)     (sizeof(a) / sizeof((a)[0]))
+#define MRCCTL_WEIGHT_USUAL 100 /* of a client's turns, where no quota says another */
 
 static const char *mrcctl_text(const json_t *object, const char *key)
 {
@@ -412,6 +413,30 @@ void mrcctl_show_channels(const json_t *result, FILE *out, bool has_colour)
 			  has_colour);
 }
 
+/* What its quota bounds is shown where it bounds anything: "3 MiB of 16 MiB", a weight that is not the usual one. */
+static void mrcctl_add_quota(struct mrcctl_table *table, const json_t *client)
+{
+	const json_t *quota = json_object_get(client, "quota");
+	uint64_t bound = mrcctl_number(quota, "in_flight_bytes_max");
+	uint64_t weight = mrcctl_number(quota, "weight");
+	uint64_t rate = mrcctl_number(quota, "rate_bits_per_s");
+	uint64_t waits = mrcctl_number(quota, "waits");
+	char used_text[MRCCTL_UNIT_BYTES], bound_text[MRCCTL_UNIT_BYTES];
+	char text[MRCCTL_UNIT_BYTES + 8];
+
+	mrcctl_unit_bytes(mrcctl_number(client, "in_flight_bytes"), used_text);
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s%s%s", used_text, bound > 0 ? " of " : "",
+			 bound > 0 ? mrcctl_unit_bytes(bound, bound_text) : "");
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
+			 rate > 0 ? mrcctl_unit_bits_per_s(rate, text) : "");
+	if (weight == 0 || weight == MRCCTL_WEIGHT_USUAL)
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", "");
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%llu", (unsigned long long)weight);
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
+			 waits > 0 ? mrcctl_unit_count(waits, text) : "");
+}
+
 static void mrcctl_add_client(struct mrcctl_table *table, const json_t *client)
 {
 	mrcctl_add_text(table, client, "name");
@@ -425,6 +450,7 @@ static void mrcctl_add_client(struct mrcctl_table *table, const json_t *client)
 	mrcctl_add_bytes(table, client, "send_arena_bytes");
 	mrcctl_add_bytes(table, client, "landing_arena_bytes");
 	mrcctl_add_bytes(table, client, "landing_used_bytes");
+	mrcctl_add_quota(table, client);
 	mrcctl_add_count(table, client, "submissions");
 	mrcctl_add_count(table, client, "completions");
 }
@@ -436,7 +462,9 @@ void mrcctl_show_clients(const json_t *result, FILE *out, bool has_colour)
 		{"UID", MRCCTL_RIGHT},          {"CHANNELS", MRCCTL_RIGHT},
 		{"SERVICES", MRCCTL_RIGHT},     {"SENDING", MRCCTL_RIGHT},
 		{"SEND ARENA", MRCCTL_RIGHT},   {"LANDING ARENA", MRCCTL_RIGHT},
-		{"LANDING USED", MRCCTL_RIGHT}, {"SUBMITTED", MRCCTL_RIGHT},
+		{"LANDING USED", MRCCTL_RIGHT}, {"IN FLIGHT", MRCCTL_RIGHT},
+		{"RATE", MRCCTL_RIGHT},         {"WEIGHT", MRCCTL_RIGHT},
+		{"HELD BACK", MRCCTL_RIGHT},    {"SUBMITTED", MRCCTL_RIGHT},
 		{"COMPLETED", MRCCTL_RIGHT},
 	};
 

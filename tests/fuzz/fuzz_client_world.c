@@ -258,9 +258,12 @@ void world_begin(struct world *w)
 	conf->handshake_timeout_ns = 10 * MRC_S;
 	conf->handshakes_max = 4;
 	strcpy(w->services[0].name, "*");
-	w->services[0].is_open = true;
+	w->services[0].any.is_open = true;
 	strcpy(w->services[1].name, "svc2");
-	w->services[1].is_open = true;
+	w->services[1].any.is_open = true;
+	for (int i = 0; i < 2; i++)
+		for (int use = 0; use < MRCD_USES; use++)
+			w->services[i].of[use].is_open = true;
 	conf->services = w->services;
 	conf->service_count = 2;
 	conf->clients = (struct mrcd_conf_client_limits){

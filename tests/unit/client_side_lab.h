@@ -169,10 +169,13 @@ static inline void lab_begin(struct lab *lab)
 	lab->conf.handshakes_max = 4;
 	lab->secret_user = 4711;
 	snprintf(lab->services[0].name, sizeof(lab->services[0].name), "*");
-	lab->services[0].is_open = true;
+	lab->services[0].any.is_open = true;
 	snprintf(lab->services[1].name, sizeof(lab->services[1].name), "secret");
-	lab->services[1].users = &lab->secret_user;
-	lab->services[1].user_count = 1;
+	lab->services[1].any.users = &lab->secret_user;
+	lab->services[1].any.user_count = 1;
+	for (int i = 0; i < 2; i++)
+		for (int use = 0; use < MRCD_USES; use++)
+			lab->services[i].of[use].is_open = true;
 	lab->conf.services = lab->services;
 	lab->conf.service_count = 2;
 	lab->conf.peer_count = 2;

@@ -512,7 +512,7 @@ static void conf_service_is_its_own_entry_or_the_star_or_nobody(void **state)
 	assert_null(mrcd_conf_service(conf, "y"));
 	mrcd_conf_free(conf);
 	conf = load_good("host: a\n");
-	assert_true(mrcd_conf_service(conf, "y")->is_open);
+	assert_true(mrcd_conf_service(conf, "y")->any.is_open);
 	mrcd_conf_free(conf);
 }
 
@@ -535,8 +535,11 @@ static void conf_service_allows_whom_it_names(void **state)
 	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
 		const struct mrcd_conf_service *service = mrcd_conf_service(conf, rows[i].service);
 
-		if (mrcd_conf_service_allows(service, rows[i].uid, rows[i].gid) != rows[i].want)
-			fail_msg("%s for uid %u gid %u", rows[i].service, rows[i].uid, rows[i].gid);
+		for (int use = 0; use < MRCD_USES; use++)
+			if (mrcd_conf_service_allows(service, (enum mrcd_use)use, rows[i].uid,
+						     rows[i].gid) != rows[i].want)
+				fail_msg("%s for uid %u gid %u", rows[i].service, rows[i].uid,
+					 rows[i].gid);
 	}
 	mrcd_conf_free(conf);
 }
@@ -562,8 +565,77 @@ static void conf_service_looks_up_supplementary_groups(void **state)
 		skip();
 	snprintf(text, sizeof(text), "host: a\nservices: [{name: x, groups: [%u]}]\n", group);
 	conf = load_good(text);
-	assert_true(mrcd_conf_service_allows(mrcd_conf_service(conf, "x"), uid, gid));
-	assert_false(mrcd_conf_service_allows(mrcd_conf_service(conf, "x"), 54321, 54321));
+	assert_true(
+		mrcd_conf_service_allows(mrcd_conf_service(conf, "x"), MRCD_USE_LISTEN, uid, gid));
+	assert_false(mrcd_conf_service_allows(mrcd_conf_service(conf, "x"), MRCD_USE_LISTEN, 54321,
+					      54321));
+	mrcd_conf_free(conf);
+}
+
+static void conf_service_tells_listening_from_connecting(void **state)
+{
+	struct mrcd_conf *conf =
+		load_good("host: a\nservices:\n"
+			  "  - {name: offered, listen-users: [4711]}\n"
+			  "  - {name: reached, users: [4711], connect-users: [4712], "
+			  "connect-groups: [4713]}\n"
+			  "  - {name: closed, listen-users: [], connect-groups: [4713]}\n");
+	static const struct {
+		const char *service;
+		uid_t uid;
+		gid_t gid;
+		bool listens, connects;
+	} rows[] = {
+		{"offered", 4711, 1, true, true},     {"offered", 4712, 1, false, true},
+		{"reached", 4711, 1, true, false},    {"reached", 4712, 1, false, true},
+		{"reached", 4799, 4713, false, true}, {"closed", 4711, 1, false, false},
+		{"closed", 4711, 4713, false, true},  {"closed", 0, 0, true, true},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		const struct mrcd_conf_service *service = mrcd_conf_service(conf, rows[i].service);
+
+		if (mrcd_conf_service_allows(service, MRCD_USE_LISTEN, rows[i].uid, rows[i].gid) !=
+			    rows[i].listens ||
+		    mrcd_conf_service_allows(service, MRCD_USE_CONNECT, rows[i].uid, rows[i].gid) !=
+			    rows[i].connects)
+			fail_msg("%s for uid %u gid %u", rows[i].service, rows[i].uid, rows[i].gid);
+	}
+	mrcd_conf_free(conf);
+}
+
+/* ---- quotas ---- */
+
+static void conf_quota_is_the_first_that_fits_completed_by_clients(void **state)
+{
+	struct mrcd_conf *conf = load_good(
+		"host: a\nclients: {sends-max: 7, channels-max: 8}\nquotas:\n"
+		"  - {users: [4711], sends-max: 9, weight: 200, rate: 1Gb/s}\n"
+		"  - {groups: [4713], clients-max: 2, send-arena: 4GiB, landing-arena: 1MiB}\n"
+		"  - {in-flight-max: 1MiB}\n");
+	struct mrcd_conf_quota quota;
+
+	mrcd_conf_quota(conf, 4711, 4713, &quota);
+	assert_int_equal(quota.sends_max, 9);
+	assert_int_equal(quota.channels_max, 8);
+	assert_int_equal(quota.clients_max, 256);
+	assert_int_equal(quota.weight, 200);
+	assert_true(quota.rate_bits_per_s == 1000000000 && quota.in_flight_bytes_max == 0);
+	mrcd_conf_quota(conf, 4712, 4713, &quota);
+	assert_int_equal(quota.clients_max, 2);
+	assert_int_equal(quota.sends_max, 7);
+	assert_int_equal(quota.weight, MRC_WEIGHT_DEFAULT);
+	assert_true(quota.send_arena_bytes == 4ULL << 30);
+	assert_true(quota.landing_arena_bytes == 1 << 20);
+	/* Root is nobody special here. */
+	mrcd_conf_quota(conf, 0, 0, &quota);
+	assert_true(quota.in_flight_bytes_max == 1 << 20);
+	assert_true(quota.send_arena_bytes == 256ULL << 20);
+	mrcd_conf_free(conf);
+	conf = load_good("host: a\n");
+	mrcd_conf_quota(conf, 4711, 1, &quota);
+	assert_int_equal(quota.sends_max, 8192);
+	assert_int_equal(quota.weight, MRC_WEIGHT_DEFAULT);
 	mrcd_conf_free(conf);
 }
 
@@ -658,7 +730,7 @@ static void conf_installed_by_us_names_every_default(void **state)
 	assert_true(conf->spin_ns == want->spin_ns);
 	assert_int_equal(conf->log_level, want->log_level);
 	assert_int_equal(conf->service_count, 1);
-	assert_true(conf->services[0].is_open);
+	assert_true(conf->services[0].any.is_open);
 	mrcd_conf_free(conf);
 	mrcd_conf_free(want);
 	free(changed);
@@ -850,6 +922,8 @@ int main(void)
 		cmocka_unit_test(conf_service_is_its_own_entry_or_the_star_or_nobody),
 		cmocka_unit_test(conf_service_allows_whom_it_names),
 		cmocka_unit_test(conf_service_looks_up_supplementary_groups),
+		cmocka_unit_test(conf_service_tells_listening_from_connecting),
+		cmocka_unit_test(conf_quota_is_the_first_that_fits_completed_by_clients),
 		cmocka_unit_test(conf_installed_by_us_loads_as_it_is),
 		cmocka_unit_test(conf_installed_by_us_names_every_default),
 		cmocka_unit_test(conf_examples_load_with_a_key),

@@ -4,11 +4,12 @@
 
 /* ---- what clients and embedders ask for out of turn ---- */
 
-static int open_of(struct lab_host *h, uint32_t flow, uint32_t *id_out)
+static int open_of_weight(struct lab_host *h, uint32_t flow, uint32_t weight, uint32_t *id_out)
 {
 	struct mrc_event_in ev = {
 		.kind = MRC_EV_CH_OPEN,
 		.channel = {.flow = flow,
+			    .weight = weight,
 			    .ring_bytes = LAB_RING_BYTES,
 			    .msg_bytes_max = LAB_MSG_MAX,
 			    .window = LAB_WINDOW,
@@ -17,6 +18,11 @@ static int open_of(struct lab_host *h, uint32_t flow, uint32_t *id_out)
 	};
 
 	return lab_handle(h, &ev);
+}
+
+static int open_of(struct lab_host *h, uint32_t flow, uint32_t *id_out)
+{
+	return open_of_weight(h, flow, 0, id_out);
 }
 
 static void the_free_slot_among_those_in_use_is_found(void **state)
@@ -187,17 +193,23 @@ static void a_second_new_epoch_changes_nothing_about_what_ended_in_the_first(voi
 /* ---- turns ---- */
 
 /* The number-th channel that this side opens, of this client; the peer accepts it. */
-static void accepted_of(struct lab_host *h, uint32_t flow, uint32_t number, uint32_t *id_out,
-			uint32_t *wire_id_out)
+static void accepted_of_weight(struct lab_host *h, uint32_t flow, uint32_t weight, uint32_t number,
+			       uint32_t *id_out, uint32_t *wire_id_out)
 {
 	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_ACCEPT, .msg = number};
 	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
 
-	assert_int_equal(open_of(h, flow, id_out), 0);
+	assert_int_equal(open_of_weight(h, flow, weight, id_out), 0);
 	lab_pump(h);
 	*wire_id_out = hdr.channel = mrc_conn_channel(h->conn, *id_out)->wire_id;
 	hdr.body_len = lab_half(body, LAB_RING_BYTES, LAB_MSG_MAX, LAB_WINDOW, NULL);
 	assert_int_equal(lab_feed(h, 0, hdr, body), 0);
+}
+
+static void accepted_of(struct lab_host *h, uint32_t flow, uint32_t number, uint32_t *id_out,
+			uint32_t *wire_id_out)
+{
+	accepted_of_weight(h, flow, 0, number, id_out, wire_id_out);
 }
 
 /* DESIGN 8: turns go by client, then by channel, so nobody gains by opening more of them. */
@@ -244,6 +256,51 @@ static void small_messages_do_not_wait_for_a_large_one_each(void **state)
 		for (uint32_t i = 0; i < 13; i++)
 			large += lab_posted(&h, MRC_WIRE_FRAG, 0, i)->hdr.channel == wire_ids[0];
 		assert_int_equal(large, 1);
+		lab_host_fini(&h);
+	}
+}
+
+/* Who has three times the weight has three times the turns, in bytes, whatever each sends at once. */
+static void clients_take_turns_by_their_weight(void **state)
+{
+	static const struct {
+		uint32_t weights[2], lens[2];
+	} rows[] = {
+		{{300, 100}, {1000, 1000}}, {{3, 1}, {1000, 1000}},    {{300, 0}, {1000, 1000}},
+		{{300, 100}, {3000, 500}},  {{300, 100}, {500, 3000}},
+	};
+
+	for (size_t row = 0; row < MRC_ARRAY_LEN(rows); row++) {
+		uint32_t ids[2] = {0}, wire_ids[2], bytes[2] = {0};
+		struct lab_host h;
+
+		lab_solo_up(&h, 1, false);
+		for (uint32_t i = 0; i < 2; i++)
+			accepted_of_weight(&h, 1 + i, rows[row].weights[i], i, &ids[i],
+					   &wire_ids[i]);
+		lab_pump(&h);
+		lab_ack_all(&h);
+		for (uint32_t i = 0; i < 2; i++)
+			for (uint32_t n = 0; n < LAB_WINDOW; n++)
+				assert_int_equal(lab_send(&h, ids[i], rows[row].lens[i],
+							  MRC_LVL_PLACED, n),
+						 0);
+		lab_pump(&h);
+		/* Until one of the two has nothing left. */
+		for (uint32_t i = 0;; i++) {
+			const struct mrc_act_post *post = lab_posted(&h, MRC_WIRE_FRAG, 0, i);
+			uint32_t who;
+
+			assert_non_null(post);
+			who = post->hdr.channel == wire_ids[1];
+			bytes[who] += post->hdr.body_len + MRC_WIRE_HDR_BYTES;
+			if (post->hdr.msg == LAB_WINDOW - 1)
+				break;
+		}
+		/* Three to one, but for the last fragment of each. */
+		assert_true(bytes[0] + 3500 >= 3 * bytes[1]);
+		assert_true(bytes[0] <= 3 * (bytes[1] + 3500));
+		assert_true(bytes[1] > 0);
 		lab_host_fini(&h);
 	}
 }
@@ -422,6 +479,7 @@ int main(void)
 		cmocka_unit_test(a_second_new_epoch_changes_nothing_about_what_ended_in_the_first),
 		cmocka_unit_test(clients_take_turns_however_many_channels_they_have),
 		cmocka_unit_test(small_messages_do_not_wait_for_a_large_one_each),
+		cmocka_unit_test(clients_take_turns_by_their_weight),
 		cmocka_unit_test(who_was_idle_has_saved_up_nothing),
 		cmocka_unit_test(a_client_that_dies_is_not_told_what_it_did_not_hear),
 		cmocka_unit_test(the_first_end_of_a_channel_stands),

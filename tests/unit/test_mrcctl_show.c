@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "mrcctl_keys.h"
 #include "mrcctl_show.h"
 
 #define RAIL_TCP                                                                              \
@@ -212,6 +213,51 @@ static void paths_show_their_kind_of_link_and_queue_pair(void **state)
 	      "remote access error\n");
 }
 
+#define CLIENT(more)                                                                             \
+	"{\"name\":\"x\",\"pid\":7,\"uid\":8,\"channels\":1,\"listeners\":0,"                    \
+	"\"sends_outstanding\":2,\"send_arena_bytes\":1048576,\"landing_arena_bytes\":1048576,"  \
+	"\"landing_used_bytes\":0,\"submissions\":5,\"completions\":4,\"in_flight_bytes\":3072," \
+	"\"quota\":{" more "}}"
+
+static void clients_show_what_their_quota_bounds(void **state)
+{
+	shows(mrcctl_show_clients, "[" CLIENT("\"weight\":100") "]", false,
+	      "CLIENT  PID  UID  CHANNELS  SERVICES  SENDING  SEND ARENA  LANDING ARENA  "
+	      "LANDING USED  IN FLIGHT  SUBMITTED  COMPLETED\n"
+	      "x         7    8         1         0        2       1 MiB          1 MiB  "
+	      "         0 B      3 KiB          5          4\n");
+	shows(mrcctl_show_clients,
+	      "[" CLIENT("\"weight\":300,\"in_flight_bytes_max\":4096,"
+			 "\"rate_bits_per_s\":1000000000,\"waits\":9") "]",
+	      false,
+	      "CLIENT  PID  UID  CHANNELS  SERVICES  SENDING  SEND ARENA  LANDING ARENA  "
+	      "LANDING USED       IN FLIGHT    RATE  WEIGHT  HELD BACK  SUBMITTED  COMPLETED\n"
+	      "x         7    8         1         0        2       1 MiB          1 MiB  "
+	      "         0 B  3 KiB of 4 KiB  1 Gb/s     300          9          5          4\n");
+}
+
+static void keys_show_who_lives_by_them(void **state)
+{
+	shows(mrcctl_show_keys,
+	      "[{\"peer\":\"b\",\"key\":\"0123456789ab\",\"use\":\"proved first\",\"paths\":3,"
+	      "\"paths_of\":4,\"file\":\"/etc/mrcd/new\"},"
+	      "{\"peer\":\"b\",\"key\":\"ba9876543210\",\"use\":\"removed\",\"paths\":1,"
+	      "\"paths_of\":4,\"file\":\"\"}]",
+	      false,
+	      "PEER  KEY           USE           PATHS  FILE\n"
+	      "b     0123456789ab  proved first    3/4  /etc/mrcd/new\n"
+	      "b     ba9876543210  removed         1/4\n");
+}
+
+static void a_reload_says_what_it_did(void **state)
+{
+	shows(mrcctl_show_reload,
+	      "{\"file\":\"/etc/f\",\"changed\":\"keys of 1 peer\",\"waiting\":\"rails\"}", false,
+	      "/etc/f: read again; in force now: keys of 1 peer; waits for a restart: rails\n");
+	shows(mrcctl_show_reload, "{\"file\":\"/etc/f\",\"changed\":\"\",\"waiting\":\"\"}", false,
+	      "/etc/f: read again; nothing in force has changed\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +269,9 @@ int main(void)
 		cmocka_unit_test(a_port_or_queue_pair_in_another_state_draws_the_eye),
 		cmocka_unit_test(paths_without_a_link_have_no_column_for_it),
 		cmocka_unit_test(paths_show_their_kind_of_link_and_queue_pair),
+		cmocka_unit_test(clients_show_what_their_quota_bounds),
+		cmocka_unit_test(keys_show_who_lives_by_them),
+		cmocka_unit_test(a_reload_says_what_it_did),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
