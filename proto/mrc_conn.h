@@ -22,6 +22,7 @@
 
 #include "mrc_event.h"
 #include "mrc_hello.h"
+#include "mrc_histogram.h"
 #include "mrc_limits.h"
 
 struct mrc_conn;
@@ -161,6 +162,8 @@ void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
  * depends on a feature has to bear that it is gone.
  */
 bool mrc_conn_has_feature(const struct mrc_conn *conn, uint32_t feature);
+/* All its round trips; valid as long as the conn. */
+const struct mrc_histogram *mrc_conn_path_rtts(const struct mrc_conn *conn, uint8_t path_index);
 /* Walk the channels: start with *iter 0; false at the end. */
 bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,
 			   struct mrc_channel_info *info_out);

@@ -743,6 +743,7 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 				act->path.state_old = path->state_told;
 				act->path.state = path->state;
 				act->path.moved_count = path->moved_count;
+				act->path.late_ns = path->late_ns;
 				path->state_told = path->state;
 				return true;
 			}

@@ -101,6 +101,12 @@ bool mrc_conn_has_feature(const struct mrc_conn *conn, uint32_t feature)
 	return is_any;
 }
 
+const struct mrc_histogram *mrc_conn_path_rtts(const struct mrc_conn *conn, uint8_t path_index)
+{
+	MRC_ASSERT(path_index < conn->path_count);
+	return &conn->paths[path_index].rtts;
+}
+
 bool mrc_conn_channel_info(const struct mrc_conn *conn, uint32_t *iter,
 			   struct mrc_channel_info *info_out)
 {

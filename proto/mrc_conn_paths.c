@@ -370,8 +370,11 @@ void mrc_conn_path_leave(struct mrc_conn *conn, struct mrc_path *path, enum mrc_
 	/* The last one, and the peer was there a moment ago: it is not waited for long. */
 	if (path->state == MRC_PATH_GOOD && !has_good_sibling(conn, path))
 		path->backoff_ns = conn->limits.backoff_min_ns;
-	if (was_serving)
+	if (was_serving) {
 		path->moved_count = 0;
+		path->late_ns =
+			path->oldest_sent_ns == MRC_NEVER ? 0 : conn->now_ns - path->oldest_sent_ns;
+	}
 	/* A rail that writes directly is stopped before anything is sent again (DESIGN 7.3). */
 	is_closing = is_closing || path->is_direct;
 	path->probe_ns = MRC_NEVER;

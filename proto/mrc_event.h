@@ -233,6 +233,7 @@ struct mrc_act_path {
 	enum mrc_path_reason reason;
 	uint32_t path_epoch;
 	uint32_t moved_count; /* PATH_STATE to ASSUMED_BAD: fragments to be sent again */
+	uint64_t late_ns;     /* and for how long its oldest frame had not been answered; 0: none */
 };
 
 struct mrc_act_channel {

@@ -302,6 +302,7 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 	if (newest) {
 		path->answered_sent_ns = MRC_MAX(path->answered_sent_ns, newest->sent_ns);
 		mrc_rtt_sample(&path->rtt, now_ns - newest->sent_ns, newest->len, now_ns);
+		mrc_histogram_record(&path->rtts, now_ns - newest->sent_ns);
 		least_sample(path, newest, now_ns);
 		queue_sample(path, newest, now_ns);
 		if (bytes) {

@@ -14,6 +14,7 @@
 #define MRC_PATH_H
 
 #include "mrc_event.h"
+#include "mrc_histogram.h"
 #include "mrc_limits.h"
 #include "mrc_rtt.h"
 
@@ -176,11 +177,13 @@ struct mrc_path {
 	uint32_t fenced_tell_epoch;
 	uint64_t fenced_tell_count;
 	uint32_t moved_count; /* of the last time it left service */
+	uint64_t late_ns;     /* and how long its oldest frame had waited for an answer then */
 
 	/* Counters. */
 	uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
 	uint64_t frames_resent, suspicions, suspicions_false;
 	uint64_t body_errors, header_errors, good_count, bad_count;
+	struct mrc_histogram rtts; /* of all epochs */
 };
 
 void mrc_path_init(struct mrc_path *path, uint8_t index, struct mrc_record *records,

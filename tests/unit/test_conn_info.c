@@ -56,6 +56,32 @@ static void info_of(const struct lab_host *h, struct mrc_channel_info *info_out)
 	assert_false(mrc_conn_channel_info(h->conn, &iter, &(struct mrc_channel_info){0}));
 }
 
+static void every_round_trip_of_a_path_is_kept_by_length(void **state)
+{
+	const struct mrc_histogram *rtts;
+	struct mrc_path_info info;
+	struct lab_pair p;
+	uint32_t ids[2];
+	uint64_t before;
+
+	lab_pair_up(&p, 1, NULL);
+	lab_pair_channel(&p, false, ids);
+	rtts = mrc_conn_path_rtts(p.hosts[0].conn, 0);
+	before = rtts->count;
+	assert_int_equal(lab_send(&p.hosts[0], ids[0], 100, MRC_LVL_COMMITTED, 0), 0);
+	lab_pair_run(&p, 5 * MRC_MS);
+	mrc_conn_path_info(p.hosts[0].conn, 0, &info);
+	assert_true(rtts->count > before);
+	assert_true(rtts->max_ns >= info.rtt_ns_min);
+	assert_in_range(info.rtt_ns, info.rtt_ns_min, rtts->max_ns);
+	/* They outlive the path's epoch, whose estimates do not. */
+	before = rtts->count;
+	lab_carrier(&p.hosts[0], 0, false);
+	lab_pair_run(&p, 5 * MRC_MS);
+	assert_true(rtts->count >= before);
+	lab_pair_fini(&p);
+}
+
 static void numbers_shown_are_those_of_both_directions(void **state)
 {
 	struct mrc_channel_info info;
@@ -117,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_state_and_reason_has_a_word_of_its_own),
 		cmocka_unit_test(a_walk_meets_every_channel_once),
+		cmocka_unit_test(every_round_trip_of_a_path_is_kept_by_length),
 		cmocka_unit_test(numbers_shown_are_those_of_both_directions),
 		cmocka_unit_test(what_waits_for_credit_is_shown_as_queued),
 	};

@@ -178,6 +178,7 @@ static void moved_fragments_are_counted_for_the_log(void **state)
 	assert_true(frags[0] > 0);
 	from = h.log_count;
 	h.fences = false; /* a rail that takes its time */
+	h.now_ns += 300 * MRC_US;
 	lab_carrier(&h, 0, false);
 	lab_pump(&h);
 	act = lab_find(&h, MRC_ACT_PATH_STATE, from, 0);
@@ -186,6 +187,7 @@ static void moved_fragments_are_counted_for_the_log(void **state)
 	assert_int_equal(act->path.state_old, MRC_PATH_GOOD);
 	assert_int_equal(act->path.reason, MRC_REASON_CARRIER);
 	assert_int_equal(act->path.moved_count, frags[0]);
+	assert_int_equal(act->path.late_ns, 300 * MRC_US);
 	assert_int_equal(lab_posted_count(&h, MRC_WIRE_FRAG, from), frags[0]);
 	for (uint32_t i = 0; i < frags[0]; i++)
 		assert_int_equal(lab_posted(&h, MRC_WIRE_FRAG, from, i)->index, 1);
