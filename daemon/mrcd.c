@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "mrcd_conf.h"
+#include "mrcd_event_log.h"
 #include "mrcd_log.h"
 #include "mrcd_privilege.h"
 #include "mrcd_reload.h"
@@ -92,6 +93,14 @@ static int mrcd_check(const char *file)
 	return EXIT_SUCCESS;
 }
 
+static void mrcd_note(struct mrcd *mrcd, enum mrcd_event_kind kind, const char *note)
+{
+	struct mrcd_event event = {.kind = kind};
+
+	snprintf(event.note, sizeof(event.note), "%s", note);
+	mrcd_event_log_add(mrcd->worker->events, &event);
+}
+
 /* SIGHUP, mrcctl reload. */
 static int mrcd_read_again(void *context, struct mrcd_reload *reload_out)
 {
@@ -101,6 +110,10 @@ static int mrcd_read_again(void *context, struct mrcd_reload *reload_out)
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
 	r = mrcd_reload(mrcd->conf, reload_out);
+	mrcd_note(mrcd, MRCD_EVENT_RELOADED,
+		  r < 0                            ? "it has errors, nothing was changed"
+		  : reload_out->waiting[0] != '\0' ? "some of it waits for a restart"
+						   : reload_out->changed);
 	sd_notify(0, "READY=1");
 	return r;
 }
@@ -351,6 +364,7 @@ static int mrcd_start(struct mrcd *mrcd)
 	}
 	mrcd->worker->read_again = mrcd_read_again;
 	mrcd->worker->read_again_context = mrcd;
+	mrcd_note(mrcd, MRCD_EVENT_STARTED, "version " MRC_VERSION);
 	r = mrcd_worker_start(mrcd->worker, client_fd);
 	if (r < 0)
 		return r;

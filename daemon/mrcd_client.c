@@ -817,6 +817,25 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 	return array;
 }
 
+void mrcd_client_side_each_waiting(const struct mrcd_client_side *side,
+				   void (*each)(void *context, struct mrcd_peer *peer,
+						uint64_t since_ns),
+				   void *context)
+{
+	for (uint32_t i = 0; i < side->clients_max; i++) {
+		const struct mrcd_client *client = side->clients[i];
+
+		if (client == NULL || client->is_dead || client->send_count == 0)
+			continue;
+		for (uint32_t c = 0; c < client->channels_max; c++) {
+			const struct mrcd_channel *channel = &client->channels[c];
+
+			if (channel->state != MRCD_CHANNEL_FREE && channel->stall.outstanding > 0)
+				each(context, channel->peer, channel->stall.since_ns);
+		}
+	}
+}
+
 void mrcd_client_side_describe(const struct mrcd_client_side *side, uint64_t channel_cookie,
 			       json_t *object)
 {

@@ -42,6 +42,11 @@ void mrcd_client_side_describe(const struct mrcd_client_side *clients, uint64_t 
 /* Trace one in `every` of the sends of this channel's client; 0: none. One that is gone is fine. */
 void mrcd_client_side_trace(struct mrcd_client_side *clients, uint64_t channel_cookie,
 			    uint32_t every);
+/* Call `each` for every channel one of whose sends is not answered yet: its peer, and since when nothing was. */
+void mrcd_client_side_each_waiting(const struct mrcd_client_side *clients,
+				   void (*each)(void *context, struct mrcd_peer *peer,
+						uint64_t since_ns),
+				   void *context);
 uint32_t mrcd_client_side_count(const struct mrcd_client_side *clients);
 
 #endif

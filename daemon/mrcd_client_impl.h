@@ -45,6 +45,7 @@
 #include "mrcd_poison.h"
 #include "mrcd_quota.h"
 #include "mrcd_service.h"
+#include "mrcd_stall.h"
 
 #define MRCD_TURN_ENTRIES_MAX  256U  /* submissions of one client in one turn */
 #define MRCD_TURN_SEEN_MAX     1024U /* completions of one client looked back on in one turn */
@@ -170,6 +171,7 @@ struct mrcd_channel {
 	bool is_last_unread; /* the client has not taken the last entry */
 	uint32_t gaps_unread;
 	uint32_t sends_in_engine;
+	struct mrcd_stall_watch stall;
 	uint32_t queue_count;
 	uint32_t msg_count;             /* records in its buckets */
 	uint64_t number_end;            /* above every number delivered */

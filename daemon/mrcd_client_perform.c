@@ -157,6 +157,9 @@ static void on_done(struct mrcd_client *client, struct mrcd_channel *channel,
 	MRC_ASSERT(send->state ==
 		   (is_late && !send->is_held ? MRCD_SEND_UNDECIDED : MRCD_SEND_IN_ENGINE));
 	MRC_ASSERT(send->serial == act->cookie >> 32);
+	if (!is_late)
+		mrcd_stall_answer(&channel->stall, mrcd_peer_stalls(channel->peer),
+				  client->side->worker->now_ns);
 	if (act->is_undecided) {
 		MRC_ASSERT(!is_late && act->outcome == MRC_OUT_TIMED_OUT);
 		mrcd_send_answer_undecided(client, send, (uint32_t)act->level);

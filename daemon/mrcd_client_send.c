@@ -128,6 +128,7 @@ static void send_hand_over(struct mrcd_client *client, struct mrcd_channel *chan
 	}
 	send->state = MRCD_SEND_IN_ENGINE;
 	channel->sends_in_engine++;
+	mrcd_stall_begin(&channel->stall, client->side->worker->now_ns);
 	mrcd_quota_take(&client->quota, send->len_bytes, client->side->worker->now_ns);
 }
 

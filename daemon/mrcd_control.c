@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "mrcd_client.h"
+#include "mrcd_control_impl.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_trace.h"
@@ -127,6 +128,11 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 			   (json_int_t)rail->carrier_losses, "strangers",
 			   (json_int_t)rail->strangers, "paths", (int)paths, "paths_good",
 			   (int)paths_good);
+	if (object != NULL)
+		json_object_set_new(object, "flaps", json_integer((json_int_t)rail->flaps));
+	if (object != NULL && rail->flaps > 0)
+		json_object_set_new(object, "flap_age_ns",
+				    json_integer((json_int_t)(worker->now_ns - rail->flapped_ns)));
 	if (object != NULL && rail->ops->describe != NULL)
 		rail->ops->describe(rail, object);
 	return object;
@@ -216,8 +222,7 @@ static json_t *mrcd_control_deny(struct mrcd_worker *worker, const json_t *comma
 						  name, mrcd_peer_name(worker->peers[i]));
 	}
 	if (rail->is_draining != is_denied)
-		mrcd_notice("rail %s: %s by the operator", name,
-			    is_denied ? "drained" : "given back");
+		mrcd_rail_note_drain(rail, is_denied);
 	rail->is_draining = is_denied;
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
 		paths += mrcd_peer_rail_paths(worker->peers[i], rail->index, &good);
@@ -282,13 +287,14 @@ static const struct mrcd_control_command {
 	{"drain", true, mrcd_control_drain},        {"undrain", true, mrcd_control_undrain},
 	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
+	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
 };
 
 static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,
 				     bool may_change)
 {
 	const char *name = json_string_value(json_object_get(command, "command"));
-	char names[160];
+	char names[256];
 	size_t at = 0;
 
 	for (size_t i = 0; name != NULL && i < MRC_ARRAY_LEN(mrcd_control_commands); i++) {

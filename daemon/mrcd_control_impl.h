@@ -2,8 +2,9 @@
 /*
  * mrcd_control_impl - what the files of the control socket's commands share
  *
- *	mrcd_control.c       connections, the table of commands, most of them
- *	mrcd_control_keys.c  keys, and reading the configuration again
+ *	mrcd_control.c         connections, the table of commands, most of them
+ *	mrcd_control_keys.c    keys, and reading the configuration again
+ *	mrcd_control_events.c  events, stalls
  *
  * A command is asked an object and answers one, a new reference.
  *
@@ -23,5 +24,10 @@ void mrcd_control_extend(json_t *array, json_t *more);
 
 json_t *mrcd_control_keys(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command);
+
+/* {"since": SEQ}: see mrcd_event_log_json(), and "boot_id", which tells one life of the daemon from another. */
+json_t *mrcd_control_events(struct mrcd_worker *worker, const json_t *command);
+/* {"since_ns": T}: see mrcd_peer_stalls_json(), and "now_ns", to ask with the next time. */
+json_t *mrcd_control_stalls(struct mrcd_worker *worker, const json_t *command);
 
 #endif

@@ -23,7 +23,7 @@
 /* Of a hold: the index of its rail. */
 #define MRCD_HOLD_RAIL_MASK 0xffU
 
-/* ---- memory, time, words ---- */
+/* ---- memory ---- */
 
 static void *mrcd_peer_alloc(void *context, size_t bytes)
 {
@@ -33,40 +33,6 @@ static void *mrcd_peer_alloc(void *context, size_t bytes)
 static void mrcd_peer_release(void *context, void *memory)
 {
 	free(memory);
-}
-
-/* "3 ms": two digits are enough for people. */
-static const char *mrcd_peer_span(uint64_t ns, char text[24])
-{
-	if (ns < 10 * MRC_US)
-		snprintf(text, 24, "%.1f us", (double)ns / (double)MRC_US);
-	else if (ns < MRC_MS)
-		snprintf(text, 24, "%.0f us", (double)ns / (double)MRC_US);
-	else if (ns < 10 * MRC_MS)
-		snprintf(text, 24, "%.1f ms", (double)ns / (double)MRC_MS);
-	else if (ns < MRC_S)
-		snprintf(text, 24, "%.0f ms", (double)ns / (double)MRC_MS);
-	else
-		snprintf(text, 24, "%.1f s", (double)ns / (double)MRC_S);
-	return text;
-}
-
-/* ", 12 lines like this not shown" or nothing. */
-static const char *mrcd_peer_held_back(uint64_t suppressed, char text[64])
-{
-	text[0] = '\0';
-	if (suppressed > 0)
-		snprintf(text, 64, " (%llu changes before this were not logged)",
-			 (unsigned long long)suppressed);
-	return text;
-}
-
-static uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer)
-{
-	struct mrc_conn_info info;
-
-	mrc_conn_info(peer->conn, &info);
-	return info.paths_good;
 }
 
 /* ---- the timer ---- */
@@ -359,105 +325,6 @@ static void mrcd_peer_connect(struct mrcd_peer *peer, uint8_t index)
 		mrcd_peer_handle(peer, &ev);
 }
 
-/* What it means when a path leaves service: how long it was silent, what moved where. */
-static void mrcd_peer_log_bad(struct mrcd_peer *peer, const struct mrc_act_path *act,
-			      const char *held_back)
-{
-	struct mrcd_peer_path *path = &peer->paths[act->index];
-	uint64_t silent_ns = peer->worker->now_ns - path->heard_ns;
-	uint8_t good = mrcd_peer_paths_good(peer);
-	char span[24], why[96], moved[64] = "";
-
-	/* Silent is a path whose frames are not answered; the peer may still be heard on it. */
-	if (act->reason == MRC_REASON_SILENT && silent_ns >= MRC_MS)
-		snprintf(why, sizeof(why), "silent for %s", mrcd_peer_span(silent_ns, span));
-	else if (act->reason == MRC_REASON_SILENT)
-		snprintf(why, sizeof(why), "does not answer in time");
-	else
-		snprintf(why, sizeof(why), "%s", mrc_path_reason_name(act->reason));
-	if (act->moved_count > 0 && good > 0)
-		snprintf(moved, sizeof(moved), "%u fragment%s moved to ", act->moved_count,
-			 act->moved_count == 1 ? "" : "s");
-	else if (act->moved_count > 0)
-		snprintf(moved, sizeof(moved), "%u fragment%s waiting, ", act->moved_count,
-			 act->moved_count == 1 ? "" : "s");
-	if (good > 0)
-		mrcd_warn("rail %s to %s: %s, %s%u other path%s%s", path->rail->conf->name,
-			  peer->name, why, moved, good, good == 1 ? "" : "s", held_back);
-	else
-		mrcd_warn("rail %s to %s: %s, %sno good path is left%s", path->rail->conf->name,
-			  peer->name, why, moved, held_back);
-}
-
-static void mrcd_peer_log_good(struct mrcd_peer *peer, const struct mrc_act_path *act,
-			       const char *held_back)
-{
-	struct mrcd_peer_path *path = &peer->paths[act->index];
-	uint8_t good = mrcd_peer_paths_good(peer);
-	char span[24];
-
-	if (path->left_ns != 0)
-		mrcd_notice("rail %s to %s: in service again after %s, %u of %u paths good%s",
-			    path->rail->conf->name, peer->name,
-			    mrcd_peer_span(peer->worker->now_ns - path->left_ns, span), good,
-			    peer->path_count, held_back);
-	else
-		mrcd_notice("rail %s to %s: in service, %u of %u paths good%s",
-			    path->rail->conf->name, peer->name, good, peer->path_count, held_back);
-}
-
-static void mrcd_peer_on_path_state(struct mrcd_peer *peer, const struct mrc_act_path *act)
-{
-	struct mrcd_peer_path *path = &peer->paths[act->index];
-	bool was_good = act->state_old == MRC_PATH_GOOD, is_good = act->state == MRC_PATH_GOOD;
-	uint64_t suppressed;
-	char held_back[64];
-
-	/* The loop's only path comes with the daemon and goes with it: nothing to tell. */
-	if (peer->conf == NULL)
-		return;
-	if (!was_good && !is_good && act->state != MRC_PATH_DENIED &&
-	    act->state_old != MRC_PATH_DENIED) {
-		mrcd_debug("rail %s to %s: %s, was %s (%s), epoch %u", path->rail->conf->name,
-			   peer->name, mrc_path_state_name(act->state),
-			   mrc_path_state_name(act->state_old), mrc_path_reason_name(act->reason),
-			   act->path_epoch);
-		return;
-	}
-	if (mrcd_log_allowed(&path->state_limit, peer->worker->now_ns, &suppressed)) {
-		mrcd_peer_held_back(suppressed, held_back);
-		if (is_good)
-			mrcd_peer_log_good(peer, act, held_back);
-		else if (act->state == MRC_PATH_DENIED)
-			mrcd_notice("rail %s to %s: drained, carries nothing more, %u other paths "
-				    "good%s",
-				    path->rail->conf->name, peer->name, mrcd_peer_paths_good(peer),
-				    held_back);
-		else if (was_good)
-			mrcd_peer_log_bad(peer, act, held_back);
-		else
-			mrcd_notice("rail %s to %s: no longer drained, connecting%s",
-				    path->rail->conf->name, peer->name, held_back);
-	}
-	if (is_good)
-		path->left_ns = 0;
-	else if (was_good)
-		path->left_ns = peer->worker->now_ns;
-}
-
-static void mrcd_peer_on_conn_reset(struct mrcd_peer *peer)
-{
-	struct mrc_conn_info info;
-
-	mrc_conn_info(peer->conn, &info);
-	if (info.resets == 0)
-		mrcd_debug("peer %s: connection epoch %u begins", peer->name, info.epoch);
-	else
-		mrcd_warn("peer %s: its daemon restarted or forgot us; connection epoch %u begins, "
-			  "what was in flight ends with an unknown outcome",
-			  peer->name, info.epoch);
-}
-
 /* The rail that holds these bytes. Its path they came by may be down since. */
 static struct mrcd_rail *mrcd_peer_hold_rail(const struct mrcd_peer *peer, uint64_t hold)
 {
@@ -514,10 +381,10 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		mrcd_peer_ask_carrier(peer, act->path.index);
 		break;
 	case MRC_ACT_PATH_STATE:
-		mrcd_peer_on_path_state(peer, &act->path);
+		mrcd_peer_note_path(peer, &act->path);
 		break;
 	case MRC_ACT_CONN_RESET:
-		mrcd_peer_on_conn_reset(peer);
+		mrcd_peer_note_reset(peer);
 		break;
 	case MRC_ACT_COPY:
 		mrcd_peer_copy(peer, &act->msg);
@@ -557,18 +424,6 @@ static void mrcd_peer_flush(struct mrcd_peer *peer)
 	}
 }
 
-static void mrcd_peer_log_connected(struct mrcd_peer *peer)
-{
-	struct mrc_conn_info info;
-
-	mrc_conn_info(peer->conn, &info);
-	if (peer->conf == NULL || peer->is_connected == (info.paths_good > 0))
-		return;
-	peer->is_connected = info.paths_good > 0;
-	mrcd_debug("peer %s: %s, %u channels", peer->name,
-		   peer->is_connected ? "connected" : "out of reach", info.channel_count);
-}
-
 static void mrcd_peer_pump_now(struct mrcd_peer *peer)
 {
 	struct mrc_action act;
@@ -591,7 +446,7 @@ static void mrcd_peer_pump_now(struct mrcd_peer *peer)
 	if (peer->worker->clients != NULL)
 		mrcd_client_side_flush(peer->worker->clients);
 	peer->is_pumping = false;
-	mrcd_peer_log_connected(peer);
+	mrcd_peer_note_reach(peer);
 	mrcd_peer_arm(peer);
 }
 
@@ -720,6 +575,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 	}
 	*port_out = peer->conf->paths[path_index].port;
 	return peer->conf->paths[path_index].address;
+}
+
+struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer)
+{
+	return &peer->stalls;
 }
 
 const char *mrcd_peer_name(const struct mrcd_peer *peer)
@@ -922,14 +782,7 @@ void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 
 	if (rail->is_carrier_up != is_up) {
 		rail->is_carrier_up = is_up;
-		if (!is_up)
-			rail->carrier_losses++;
-		if (is_up)
-			mrcd_info("rail %s (%s): carrier is back", rail->conf->name,
-				  rail->conf->interface);
-		else
-			mrcd_warn("rail %s (%s): carrier lost", rail->conf->name,
-				  rail->conf->interface);
+		mrcd_rail_note_carrier(rail, is_up);
 	}
 	for (uint32_t p = 0; p < worker->peer_count; p++) {
 		for (uint8_t i = 0; i < worker->peers[p]->path_count; i++) {

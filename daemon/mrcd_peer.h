@@ -16,6 +16,8 @@
 
 #include "mrcd_worker.h"
 
+struct mrcd_stall_meter; /* mrcd_stall.h */
+
 /*
  * conf NULL: an end of the conn with ourselves, which has one path over
  * loop_rail. `name` and `own_name` are what the two engines call each other;
@@ -51,11 +53,23 @@ bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index);
 uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 			      uint32_t *good_out);
 
+/* Where the gaps of its channels' answers are counted. */
+struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer);
+
+/* The operator took the rail out of service, or gives it back. Tells no peer. */
+void mrcd_rail_note_drain(struct mrcd_rail *rail, bool is_draining);
+
 /* An object, and arrays of objects; new references, NULL when memory is short. */
 json_t *mrcd_peer_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer);
 json_t *mrcd_peer_channels_json(const struct mrcd_peer *peer);
 /* One object for each key that is valid with this peer or that a path still lives by. */
 json_t *mrcd_peer_keys_json(const struct mrcd_peer *peer);
+/*
+ * Of each peer, how long its channels' clients went without an answer (mrcd_stall.h): percentiles
+ * since the daemon began; "longest_ns", the longest that ended after since_ns; and
+ * "waiting_ns", for how long one waits now, 0 when none does.
+ */
+json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns);
 
 #endif

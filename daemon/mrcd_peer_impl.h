@@ -3,6 +3,7 @@
  * mrcd_peer_impl - what the files of a peer share
  *
  *	mrcd_peer.c       its life, the pump, the calls from kinds of rails
+ *	mrcd_peer_note.c  what befalls it: log, events, counters
  *	mrcd_peer_info.c  looking in, for the control socket
  *
  * Threads: the worker's loop.
@@ -12,6 +13,7 @@
 
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_stall.h"
 
 /* One path as the edge sees it. Owned by its peer, in paths[]. */
 struct mrcd_peer_path {
@@ -20,6 +22,8 @@ struct mrcd_peer_path {
 	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
 	uint64_t heard_ns;      /* when the last frame came */
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
+	uint64_t flaps;      /* how often it left service, but not by the operator; never reset */
+	uint64_t flapped_ns; /* when it last did */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
 	struct mrcd_log_limit damage_limit;
@@ -42,7 +46,21 @@ struct mrcd_peer {
 	bool is_pumping;
 	bool is_pump_wanted;
 	bool is_stopped;
-	bool is_connected; /* some path is good: for one line of log when it changes */
+	/* As last noted, to note when they change. */
+	bool is_connected; /* some path is good */
+	bool is_silent;
+	struct mrcd_stall_meter stalls;
+	uint64_t waiting_since_ns; /* of the client that waits longest; found anew by who asks */
 };
+
+/* ---- mrcd_peer_note.c ---- */
+
+uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer);
+/* MRC_ACT_PATH_STATE, and MRC_ACT_CONN_RESET. */
+void mrcd_peer_note_path(struct mrcd_peer *peer, const struct mrc_act_path *act);
+void mrcd_peer_note_reset(struct mrcd_peer *peer);
+/* Whether it can be reached may be another answer than before. */
+void mrcd_peer_note_reach(struct mrcd_peer *peer);
+void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);
 
 #endif

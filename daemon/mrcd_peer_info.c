@@ -38,6 +38,38 @@ static void mrcd_peer_set(json_t *object, const char *key, uint64_t value)
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+/* ---- stalls ---- */
+
+static void on_waiting(void *context, struct mrcd_peer *peer, uint64_t since_ns)
+{
+	peer->waiting_since_ns = MRC_MIN(peer->waiting_since_ns, since_ns);
+}
+
+json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns)
+{
+	json_t *peers = json_array();
+
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		worker->peers[i]->waiting_since_ns = worker->now_ns;
+	if (worker->clients != NULL)
+		mrcd_client_side_each_waiting(worker->clients, on_waiting, NULL);
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		const struct mrcd_peer *peer = worker->peers[i];
+		const struct mrc_histogram *gaps = &peer->stalls.gaps;
+		json_t *object = json_pack("{s:s}", "name", peer->name);
+
+		mrcd_peer_set(object, "count", gaps->count);
+		mrcd_peer_set(object, "p50_ns", mrc_histogram_quantile_ns(gaps, 500000));
+		mrcd_peer_set(object, "p99_ns", mrc_histogram_quantile_ns(gaps, 990000));
+		mrcd_peer_set(object, "p999_ns", mrc_histogram_quantile_ns(gaps, 999000));
+		mrcd_peer_set(object, "max_ns", gaps->max_ns);
+		mrcd_peer_set(object, "longest_ns", mrcd_stall_longest_ns(&peer->stalls, since_ns));
+		mrcd_peer_set(object, "waiting_ns", worker->now_ns - peer->waiting_since_ns);
+		json_array_append_new(peers, object);
+	}
+	return peers;
+}
+
 static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 {
 	uint64_t now_ns = peer->worker->now_ns;
@@ -78,6 +110,9 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_set(path, "header_errors", info.header_errors);
 	mrcd_peer_set(path, "good_count", info.good_count);
 	mrcd_peer_set(path, "bad_count", info.bad_count);
+	mrcd_peer_set(path, "flaps", peer->paths[index].flaps);
+	if (peer->paths[index].flaps > 0)
+		mrcd_peer_set(path, "flap_age_ns", now_ns - peer->paths[index].flapped_ns);
 	mrcd_peer_set(path, "state_age_ns",
 		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
 	if (link != NULL) {

@@ -131,7 +131,9 @@ struct mrcd_rail {
 	uint64_t frames_sent, frames_received;
 	uint64_t bytes_sent, bytes_received; /* payload */
 	uint64_t carrier_losses;
-	uint64_t strangers; /* connections refused before or in the handshake */
+	uint64_t flaps;      /* paths over it that left service, but not by the operator */
+	uint64_t flapped_ns; /* when the last one did */
+	uint64_t strangers;  /* connections refused before or in the handshake */
 };
 
 /* What every kind's link begins with. Owned by the kind. */

@@ -13,6 +13,7 @@
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control.h"
+#include "mrcd_event_log.h"
 #include "mrcd_log.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
@@ -160,6 +161,10 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 	worker->start_ns = mrcd_worker_now(worker);
 	while (worker->boot_id == 0)
 		mrcd_auth_random(&worker->boot_id, sizeof(worker->boot_id));
+	r = mrcd_event_log_new(&worker->events);
+	if (r < 0)
+		goto err_free_worker;
+	r = -ENOMEM;
 	worker->base = mrcd_worker_base_new();
 	if (worker->base == NULL) {
 		mrcd_err("cannot make an event loop");
@@ -296,6 +301,7 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		event_free(worker->look_event);
 	if (worker->base != NULL)
 		event_base_free(worker->base);
+	mrcd_event_log_free(worker->events);
 	free(worker);
 }
 

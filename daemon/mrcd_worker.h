@@ -25,6 +25,7 @@
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
+struct mrcd_event_log;   /* mrcd_event_log.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
 struct mrcd_reload;      /* mrcd_reload.h */
@@ -49,6 +50,7 @@ struct mrcd_worker {
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_control *control;     /* ours */
 	struct mrcd_traces *traces;       /* ours */
+	struct mrcd_event_log *events;    /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
 	struct mrc_look look;
 	struct event *look_event; /* ours; pending while look.is_looking */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mrcctl_ask.h"
+#include "mrcctl_events.h"
 #include "mrcctl_keys.h"
 #include "mrcctl_show.h"
 #include "mrcctl_table.h"
@@ -19,8 +20,8 @@
 
 struct mrcctl_command {
 	const char *name;
-	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL, MRCCTL_CHANNEL } takes;
-	void (*show)(const json_t *result, FILE *out, bool has_colour); /* NULL: trace */
+	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL, MRCCTL_CHANNEL, MRCCTL_EVENTS } takes;
+	void (*show)(const json_t *result, FILE *out, bool has_colour); /* NULL: trace, events */
 	const char *help;
 };
 
@@ -35,6 +36,7 @@ static const struct mrcctl_command mrcctl_commands[] = {
 	{"keys", MRCCTL_ALONE, mrcctl_show_keys,
 	 "the keys shared with peers, and who lives by them"},
 	{"reload", MRCCTL_ALONE, mrcctl_show_reload, "read the configuration again"},
+	{"events", MRCCTL_EVENTS, NULL, "what befell paths, rails and peers"},
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
 	 "take RAIL out of service; traffic moves away first"},
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
@@ -46,13 +48,14 @@ struct mrcctl_options {
 	char socket[4096];
 	bool is_json;
 	bool is_forced;
+	bool is_following;
 	struct mrcctl_trace_options trace;
 	const char *trace_option; /* one that goes with trace and was given; NULL: none */
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL"};
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL", ""};
 
 	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL|CHANNEL]\n\nCommands:\n");
 	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++)
@@ -62,6 +65,7 @@ static void mrcctl_usage(FILE *out)
 		"\nOptions:\n"
 		"      --json             print the daemon's answer as JSON\n"
 		"      --force            drain: also the last good path to a peer\n"
+		"      --follow           events: go on with what befalls from now on\n"
 		"      --every N          trace: one message of so many (100)\n"
 		"      --count N          trace: end after so many (1000), show a bar for each\n"
 		"      --seconds N        trace: end after so long (10)\n"
@@ -136,6 +140,7 @@ enum {
 	OPT_RUNTIME_DIR,
 	OPT_JSON,
 	OPT_FORCE,
+	OPT_FOLLOW,
 	OPT_VERSION,
 	OPT_EVERY,
 	OPT_COUNT,
@@ -176,7 +181,7 @@ static int mrcctl_trace_option(struct mrcctl_options *options, int option, const
 static int mrcctl_check(const struct mrcctl_options *options, const struct mrcctl_command *command,
 			int argc, char **argv)
 {
-	static const int wanted[] = {1, 2, 3, 2};
+	static const int wanted[] = {1, 2, 3, 2, 1};
 	int given = argc - optind;
 
 	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
@@ -188,6 +193,8 @@ static int mrcctl_check(const struct mrcctl_options *options, const struct mrcct
 		return mrcctl_usage_error("unexpected argument \"%s\"", argv[argc - 1]);
 	if (options->is_forced && strcmp(command->name, "drain") != 0)
 		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
+	if (options->is_following && command->takes != MRCCTL_EVENTS)
+		return mrcctl_usage_error("--follow goes with events, not with %s", command->name);
 	if (options->trace_option != NULL && command->takes != MRCCTL_CHANNEL)
 		return mrcctl_usage_error("%s goes with trace, not with %s", options->trace_option,
 					  command->name);
@@ -204,6 +211,7 @@ int main(int argc, char **argv)
 		{"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"force", no_argument, NULL, OPT_FORCE},
+		{"follow", no_argument, NULL, OPT_FOLLOW},
 		{"every", required_argument, NULL, OPT_EVERY},
 		{"count", required_argument, NULL, OPT_COUNT},
 		{"seconds", required_argument, NULL, OPT_SECONDS},
@@ -235,6 +243,9 @@ int main(int argc, char **argv)
 			break;
 		case OPT_FORCE:
 			options.is_forced = true;
+			break;
+		case OPT_FOLLOW:
+			options.is_following = true;
 			break;
 		case OPT_EVERY:
 		case OPT_COUNT:
@@ -268,6 +279,8 @@ int main(int argc, char **argv)
 			return mrcctl_usage_error("%s", error);
 		return mrcctl_trace(options.socket, &options.trace, options.is_json);
 	}
+	if (command->takes == MRCCTL_EVENTS)
+		return mrcctl_events(options.socket, options.is_following, options.is_json);
 	return mrcctl_run(&options, command,
 			  command->takes == MRCCTL_WHAT_RAIL ? argv[optind + 1] : NULL,
 			  command->takes != MRCCTL_ALONE ? argv[argc - 1] : NULL);

@@ -19,6 +19,7 @@
 #include "mrc/client.h"
 #include "mrc/ring_abi.h"
 #include "mrcd_client_impl.h"
+#include "mrcd_stall.h"
 
 #define WORLD_FRAMES_MAX 256U
 #define PROGS_MAX        3U
@@ -37,6 +38,7 @@ struct mrcd_peer {
 	struct mrc_conn *conn;
 	struct mrcd_peer *other;
 	struct world *world;
+	struct mrcd_stall_meter stalls;
 	bool is_pumping;
 	uint64_t sent;
 	struct world_frame frames[WORLD_FRAMES_MAX];

@@ -50,6 +50,11 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 	return mrc_conn_handle(peer->conn, ev, peer->world->now_ns);
 }
 
+struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer)
+{
+	return &peer->stalls;
+}
+
 /* There are no rails, so nobody has a key to tell. */
 bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
 			const struct mrc_ev_key *key)

@@ -32,6 +32,7 @@
 #include "mrcd_client.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_stall.h"
 #include "mrcd_trace.h"
 
 #define EVENTS_MAX 4096
@@ -48,6 +49,7 @@ struct mrcd_peer {
 	int answer_of[32];              /* by kind of event; 0: taken */
 	char service[MRC_NAME_MAX + 1]; /* of the last CH_OPEN */
 	char text[MRC_TEXT_BYTES_MAX];  /* of the last REJECT that had one */
+	struct mrcd_stall_meter stalls;
 };
 
 static struct mrcd_peer peer_b, peer_c, loop_end;
@@ -81,6 +83,11 @@ bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
 
 	(void)rail;
 	return mrcd_peer_handle(peer, &ev) >= 0;
+}
+
+struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer)
+{
+	return &peer->stalls;
 }
 
 void mrcd_peer_pump(struct mrcd_peer *peer)

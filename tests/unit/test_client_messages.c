@@ -355,6 +355,53 @@ static void answers_of_more_that_are_undecided_wait_for_their_end(void **state)
 	prog_leave(&prog);
 }
 
+static void on_wait(void *context, struct mrcd_peer *peer, uint64_t since_ns)
+{
+	assert_ptr_equal(peer, &peer_b);
+	*(uint64_t *)context = since_ns;
+}
+
+/* Since when some channel's client has not been answered; 0: none waits. */
+static uint64_t waits_ns(struct lab *lab)
+{
+	uint64_t since_ns = 0;
+
+	mrcd_client_side_each_waiting(lab->worker.clients, on_wait, &since_ns);
+	return since_ns;
+}
+
+static void time_without_an_answer_is_counted_for_the_peer(void **state)
+{
+	struct lab *lab = *state;
+	struct mrcd_stall_meter *stalls = &peer_b.stalls;
+	struct mrc_event_in ev = {0};
+	struct mrc_action done;
+	struct pipe_end end;
+	struct prog prog;
+	uint64_t sent_ns;
+
+	*stalls = (struct mrcd_stall_meter){0};
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	peer_b.credit = 2;
+	assert_int_equal(waits_ns(lab), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		prog_send(&prog, &end, i);
+		lab_turn(lab);
+	}
+	sent_ns = waits_ns(lab);
+	assert_int_not_equal(sent_ns, 0);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, &ev), 2);
+	lab->worker.now_ns = sent_ns + 70 * MRC_MS;
+	done = act_msg(MRC_ACT_DONE, &end, 1, 0, 0);
+	done.msg.cookie = ev.msg.cookie;
+	lab_perform(lab, &peer_b, done);
+	assert_int_equal(stalls->gaps.count, 1);
+	assert_int_equal(stalls->gaps.max_ns, 70 * MRC_MS);
+	assert_int_equal(waits_ns(lab), sent_ns + 70 * MRC_MS); /* for the other one */
+	prog_leave(&prog);
+}
+
 static bool was_cancelled(uint64_t number)
 {
 	for (uint32_t i = 0; i < peer_b.event_count; i++) {
@@ -723,6 +770,7 @@ int main(void)
 		lab_test(sends_without_credit_hold_up_no_other_channel),
 		lab_test(close_waits_for_the_sends_before_it),
 		lab_test(channel_that_ends_answers_what_it_had_not_sent),
+		lab_test(time_without_an_answer_is_counted_for_the_peer),
 		lab_test(deadline_ends_a_send_that_waits_for_credit),
 		lab_test(deadline_has_the_engine_give_up_what_it_has),
 		lab_test(answers_of_more_that_are_undecided_wait_for_their_end),

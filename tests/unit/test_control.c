@@ -18,6 +18,8 @@
 
 #include "mrcd_control.h"
 #include "mrcd_log.h"
+#include "mrcd_peer.h"
+#include "mrcd_stall.h"
 #include "mrcd_worker.h"
 
 #define TURNS_MAX 20000
@@ -95,6 +97,9 @@ static void control_refuses_what_is_no_command_and_says_what_is(void **state)
 		{"{\"command\": \"drain\"}", "which one? allowed: r0, r1"},
 		{"{\"command\": \"drain\", \"rail\": \"r9\"}", "no rail \"r9\"; allowed: r0, r1"},
 		{"{\"command\": \"undrain\", \"rail\": 0}", "which one? allowed: r0, r1"},
+		{"{\"command\": \"events\", \"since\": -1}", "\"since\" is to be a number from 0"},
+		{"{\"command\": \"stalls\", \"since_ns\": \"x\"}",
+		 "\"since_ns\" is to be a number"},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
@@ -213,6 +218,56 @@ static void control_lets_a_kind_of_rail_describe_its_own(void **state)
 	assert_string_equal(json_string_value(json_object_get(
 				    json_object_get(json_array_get(result, 1), "verbs"), "device")),
 			    "rxe1");
+	json_decref(answer);
+}
+
+static void control_tells_events_and_what_comes_after_them(void **state)
+{
+	struct stage *stage = *state;
+	json_t *answer, *result, *events;
+	char line[96];
+
+	json_decref(ask(stage, "{\"command\": \"drain\", \"rail\": \"r1\"}", true));
+	json_decref(
+		ask(stage, "{\"command\": \"drain\", \"rail\": \"r1\"}", true)); /* it is already */
+	answer = ask(stage, "{\"command\": \"events\"}", false);
+	result = json_object_get(answer, "result");
+	events = json_object_get(result, "events");
+	assert_int_equal(json_array_size(events), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(events, 0), "text")),
+			    "rail r1: drained by the operator");
+	assert_int_equal(strlen(json_string_value(json_object_get(result, "boot_id"))), 16);
+	snprintf(line, sizeof(line), "{\"command\": \"events\", \"since\": %lld}",
+		 (long long)json_integer_value(json_object_get(result, "next")));
+	json_decref(answer);
+	json_decref(ask(stage, "{\"command\": \"undrain\", \"rail\": \"r1\"}", true));
+	answer = ask(stage, line, false);
+	events = json_object_get(json_object_get(answer, "result"), "events");
+	assert_int_equal(json_array_size(events), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(events, 0), "kind")),
+			    "undrained");
+	json_decref(answer);
+}
+
+static void control_tells_how_long_clients_stood_still(void **state)
+{
+	struct stage *stage = *state;
+	struct mrcd_stall_meter *stalls = mrcd_peer_stalls(stage->worker->peers[0]);
+	json_t *answer, *peer;
+
+	stage->worker->now_ns = MRC_S;
+	mrcd_stall_record(stalls, 30 * MRC_MS, 500 * MRC_MS);
+	mrcd_stall_record(stalls, 10 * MRC_MS, 800 * MRC_MS);
+	answer = ask(stage, "{\"command\": \"stalls\", \"since_ns\": 600000000}", false);
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(answer, "result"), "now_ns")),
+			 MRC_S);
+	peer = json_array_get(json_object_get(json_object_get(answer, "result"), "peers"), 0);
+	assert_string_equal(json_string_value(json_object_get(peer, "name")), "b");
+	assert_int_equal(json_integer_value(json_object_get(peer, "count")), 2);
+	assert_int_equal(json_integer_value(json_object_get(peer, "max_ns")), 30 * MRC_MS);
+	assert_int_equal(json_integer_value(json_object_get(peer, "longest_ns")), 10 * MRC_MS);
+	assert_int_equal(json_integer_value(json_object_get(peer, "waiting_ns")), 0);
 	json_decref(answer);
 }
 
@@ -443,6 +498,8 @@ int main(void)
 		TEST(control_changes_nothing_for_those_who_may_only_look),
 		TEST(control_drains_and_gives_back),
 		TEST(control_tells_what_others_rely_on),
+		TEST(control_tells_events_and_what_comes_after_them),
+		TEST(control_tells_how_long_clients_stood_still),
 		TEST(control_lets_a_kind_of_rail_describe_its_own),
 		TEST(control_breaks_things_on_purpose_where_that_was_asked_for_only),
 		TEST(control_answers_line_by_line),

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "mrcd_auth.h"
+#include "mrcd_event_log.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_worker.h"
@@ -470,6 +471,78 @@ static void rail_carrier_loss_takes_its_paths_out_and_is_counted_once(void **sta
 	assert_int_equal(rail->carrier_losses, 1);
 }
 
+/* The kinds of all events of the near host since `since`, with commas; paths as "rail:state". */
+static const char *events_since(uint64_t since, char text[512])
+{
+	json_t *answer = mrcd_event_log_json(wire->hosts[0]->events, since), *event;
+	size_t index, at = 0;
+
+	text[0] = '\0';
+	json_array_foreach(json_object_get(answer, "events"), index, event)
+	{
+		const char *kind = json_string_value(json_object_get(event, "kind"));
+		const char *rail = json_string_value(json_object_get(event, "rail"));
+		const char *state = json_string_value(json_object_get(event, "state"));
+
+		at += (size_t)snprintf(text + at, 512 - at, "%s%s%s%s", at > 0 ? ", " : "",
+				       state != NULL ? rail : kind, state != NULL ? ":" : "",
+				       state != NULL ? state : "");
+	}
+	json_decref(answer);
+	return text;
+}
+
+static void event_log_has_what_befell_and_flaps_stay_counted(void **state)
+{
+	struct mrcd_event_log *log;
+	struct mrcd_rail *rail;
+	char text[512];
+	uint64_t seen;
+	json_t *paths, *path;
+
+	start();
+	log = wire->hosts[0]->events;
+	run_until_good(RAILS, RAILS);
+	turn();
+	/* Which path is first, and whether they come in one turn, is open. */
+	events_since(0, text);
+	assert_int_equal(mrcd_event_log_count(log), 3);
+	assert_non_null(strstr(text, "r0:GOOD"));
+	assert_non_null(strstr(text, "r1:GOOD"));
+	assert_non_null(strstr(text, "peer-connected"));
+	seen = mrcd_event_log_count(log);
+	rail = &wire->hosts[0]->rails[1];
+	for (int flap = 1; flap <= 3; flap++) {
+		wire->is_carrier_asked_down[1] = true;
+		mrcd_worker_now(wire->hosts[0]);
+		mrcd_rail_on_carrier(rail, false);
+		mrcd_rail_on_carrier(rail, false); /* no second event */
+		run_until_good(RAILS - 1, RAILS - 1);
+		wire->is_carrier_asked_down[1] = false;
+		mrcd_rail_on_carrier(rail, true);
+		run_until_good(RAILS, RAILS);
+		turn();
+		assert_string_equal(events_since(seen, text),
+				    "carrier-lost, r1:ASSUMED_BAD, carrier-back, r1:GOOD");
+		seen = mrcd_event_log_count(log);
+		assert_int_equal(rail->flaps, flap);
+	}
+	/* What the operator does is no flap. */
+	mrcd_worker_now(wire->hosts[0]);
+	mrcd_rail_note_drain(rail, true);
+	mrcd_peer_deny_rail(near_peer(), 1, true);
+	run_until_good(RAILS - 1, RAILS - 1);
+	turn();
+	assert_string_equal(events_since(seen, text), "drained, r1:DENIED");
+	assert_int_equal(rail->flaps, 3);
+	paths = mrcd_peer_paths_json(near_peer());
+	path = json_array_get(paths, 1);
+	assert_int_equal(json_integer_value(json_object_get(path, "flaps")), 3);
+	assert_true(json_is_integer(json_object_get(path, "flap_age_ns")));
+	assert_null(json_object_get(json_array_get(paths, 0), "flap_age_ns"));
+	json_decref(paths);
+}
+
 /* Its own rail may know nothing of it yet: what is said into it makes trouble only. */
 static void a_link_is_mute_when_either_port_is_down(void **state)
 {
@@ -725,7 +798,7 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_int_equal(json_integer_value(json_object_get(path, "wire")), 1);
 	assert_int_equal(json_integer_value(json_object_get(path, "wire_version")),
 			 MRC_HELLO_VERSION_MAX);
-	assert_int_equal(json_object_size(path), 32);
+	assert_int_equal(json_object_size(path), 33);
 	json_decref(paths);
 	json_decref(peer);
 }
@@ -747,6 +820,7 @@ int main(void)
 		TEST(peer_drops_frames_of_a_link_it_no_longer_has),
 		TEST(peer_takes_up_nothing_new_once_stopped),
 		TEST(rail_carrier_loss_takes_its_paths_out_and_is_counted_once),
+		TEST(event_log_has_what_befell_and_flaps_stay_counted),
 		TEST(a_link_is_mute_when_either_port_is_down),
 		TEST(a_link_that_is_drained_tells_it_the_peer),
 		TEST(peer_begins_no_attempt_without_carrier),
