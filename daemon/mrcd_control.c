@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "mrcd_about.h"
 #include "mrcd_client.h"
 #include "mrcd_control_impl.h"
 #include "mrcd_log.h"
@@ -101,6 +102,11 @@ static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *com
 			  (int)summary.peers, "peers_connected", (int)summary.peers_connected,
 			  "clients", (int)summary.clients, "channels", (int)summary.channels,
 			  "strangers", (json_int_t)worker->strangers, "summary", text));
+}
+
+static json_t *mrcd_control_about(struct mrcd_worker *worker, const json_t *command)
+{
+	return mrcd_control_ok(mrcd_about_json(worker));
 }
 
 static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct mrcd_rail *rail)
@@ -288,6 +294,7 @@ static const struct mrcd_control_command {
 	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
+	{"about", false, mrcd_control_about},
 };
 
 static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,

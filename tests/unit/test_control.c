@@ -168,6 +168,10 @@ static void control_tells_what_others_rely_on(void **state)
 		  "paths_good"}},
 		{"peers", 1, {"name", "state", "epoch", "paths", "messages_failed"}},
 		{"paths", 1, {"peer", "rail", "state", "rtt_ns", "bytes_sent", "state_age_ns"}},
+		{"about",
+		 SIZE_MAX,
+		 {"version", "kernel", "memlock_bytes", "may_lock", "arena_bytes", "rails",
+		  "peers"}},
 		{"channels", 0, {NULL}},
 		{"clients", 0, {NULL}},
 	};
