@@ -2,7 +2,7 @@
 /*
  * mrcctl - look into a running mrcd and take rails out of service
  *
- * Exit status: 0 done, 1 the daemon says no, 2 usage, 3 the daemon cannot be reached.
+ * Exit status: 0 done, 1 the daemon says no or doctor found something, 2 usage, 3 the daemon cannot be reached.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mrcctl_ask.h"
+#include "mrcctl_doctor.h"
 #include "mrcctl_events.h"
 #include "mrcctl_keys.h"
 #include "mrcctl_show.h"
@@ -20,8 +21,16 @@
 
 struct mrcctl_command {
 	const char *name;
-	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL, MRCCTL_CHANNEL, MRCCTL_EVENTS } takes;
-	void (*show)(const json_t *result, FILE *out, bool has_colour); /* NULL: trace, events */
+	enum {
+		MRCCTL_ALONE,
+		MRCCTL_RAIL,
+		MRCCTL_WHAT_RAIL,
+		MRCCTL_CHANNEL,
+		MRCCTL_EVENTS,
+		MRCCTL_DOCTOR
+	} takes;
+	/* NULL: trace, events, doctor */
+	void (*show)(const json_t *result, FILE *out, bool has_colour);
 	const char *help;
 };
 
@@ -40,6 +49,7 @@ static const struct mrcctl_command mrcctl_commands[] = {
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
 	 "take RAIL out of service; traffic moves away first"},
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
+	{"doctor", MRCCTL_DOCTOR, NULL, "what degrades in silence, why it matters, what to do"},
 	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
 	{"drill", MRCCTL_WHAT_RAIL, mrcctl_show_drill, "tests of mrcd: break something of RAIL"},
 };
@@ -51,11 +61,13 @@ struct mrcctl_options {
 	bool is_following;
 	struct mrcctl_trace_options trace;
 	const char *trace_option; /* one that goes with trace and was given; NULL: none */
+	const char *seconds; /* --seconds as given: trace and doctor read it; NULL: not given */
+	bool is_verbose;
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL", ""};
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL", "", ""};
 
 	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL|CHANNEL]\n\nCommands:\n");
 	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++)
@@ -69,6 +81,8 @@ static void mrcctl_usage(FILE *out)
 		"      --every N          trace: one message of so many (100)\n"
 		"      --count N          trace: end after so many (1000), show a bar for each\n"
 		"      --seconds N        trace: end after so long (10)\n"
+		"                         doctor: read counters so long apart (2)\n"
+		"  -v, --verbose          doctor: also what could not be checked, and why\n"
 		"      --perfetto FILE    trace: write it for ui.perfetto.dev; - for stdout\n"
 		"      --socket PATH      the daemon's control socket; default $MRC_CONTROL,\n"
 		"                         else " MRCCTL_SOCKET "\n"
@@ -76,7 +90,8 @@ static void mrcctl_usage(FILE *out)
 		"      --version          print the version\n"
 		"  -h, --help             print this\n"
 		"\n"
-		"Exit status: 0 done, 1 the daemon says no, 2 usage, 3 no daemon reached.\n");
+		"Exit status: 0 done, 1 the daemon says no or doctor found something, 2 usage, 3 "
+		"no daemon reached.\n");
 }
 
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -135,6 +150,21 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 	return EXIT_SUCCESS;
 }
 
+static int mrcctl_run_doctor(const struct mrcctl_options *options)
+{
+	struct mrcctl_doctor_options doctor = {
+		.seconds = MRCCTL_DOCTOR_SECONDS,
+		.is_verbose = options->is_verbose,
+		.is_json = options->is_json,
+	};
+
+	if (options->seconds != NULL &&
+	    !mrcctl_doctor_seconds_take(options->seconds, &doctor.seconds))
+		return mrcctl_usage_error("--seconds: a whole number from 0 to %d is wanted",
+					  MRCCTL_DOCTOR_SECONDS_MAX);
+	return mrcctl_doctor(options->socket, &doctor);
+}
+
 enum {
 	OPT_SOCKET = 256,
 	OPT_RUNTIME_DIR,
@@ -163,10 +193,6 @@ static int mrcctl_trace_option(struct mrcctl_options *options, int option, const
 		options->trace_option = "--count";
 		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_COUNT, text, error);
 		break;
-	case OPT_SECONDS:
-		options->trace_option = "--seconds";
-		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_SECONDS, text, error);
-		break;
 	case OPT_PERFETTO:
 		options->trace_option = "--perfetto";
 		options->trace.perfetto = text;
@@ -181,7 +207,7 @@ static int mrcctl_trace_option(struct mrcctl_options *options, int option, const
 static int mrcctl_check(const struct mrcctl_options *options, const struct mrcctl_command *command,
 			int argc, char **argv)
 {
-	static const int wanted[] = {1, 2, 3, 2, 1};
+	static const int wanted[] = {1, 2, 3, 2, 1, 1};
 	int given = argc - optind;
 
 	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
@@ -195,6 +221,12 @@ static int mrcctl_check(const struct mrcctl_options *options, const struct mrcct
 		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
 	if (options->is_following && command->takes != MRCCTL_EVENTS)
 		return mrcctl_usage_error("--follow goes with events, not with %s", command->name);
+	if (options->is_verbose && command->takes != MRCCTL_DOCTOR)
+		return mrcctl_usage_error("-v goes with doctor, not with %s", command->name);
+	if (options->seconds != NULL && command->takes != MRCCTL_CHANNEL &&
+	    command->takes != MRCCTL_DOCTOR)
+		return mrcctl_usage_error("--seconds goes with trace and doctor, not with %s",
+					  command->name);
 	if (options->trace_option != NULL && command->takes != MRCCTL_CHANNEL)
 		return mrcctl_usage_error("%s goes with trace, not with %s", options->trace_option,
 					  command->name);
@@ -217,6 +249,7 @@ int main(int argc, char **argv)
 		{"seconds", required_argument, NULL, OPT_SECONDS},
 		{"perfetto", required_argument, NULL, OPT_PERFETTO},
 		{"version", no_argument, NULL, OPT_VERSION},
+		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -230,7 +263,7 @@ int main(int argc, char **argv)
 	snprintf(options.socket, sizeof(options.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
 									 : MRCCTL_SOCKET);
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hv", long_options, NULL)) != -1) {
 		switch (option) {
 		case OPT_SOCKET:
 			snprintf(options.socket, sizeof(options.socket), "%s", optarg);
@@ -247,9 +280,14 @@ int main(int argc, char **argv)
 		case OPT_FOLLOW:
 			options.is_following = true;
 			break;
+		case OPT_SECONDS:
+			options.seconds = optarg;
+			break;
+		case 'v':
+			options.is_verbose = true;
+			break;
 		case OPT_EVERY:
 		case OPT_COUNT:
-		case OPT_SECONDS:
 		case OPT_PERFETTO:
 			r = mrcctl_trace_option(&options, option, optarg);
 			if (r != 0)
@@ -274,7 +312,13 @@ int main(int argc, char **argv)
 	r = mrcctl_check(&options, command, argc, argv);
 	if (r != 0)
 		return r;
+	if (command->takes == MRCCTL_DOCTOR)
+		return mrcctl_run_doctor(&options);
 	if (command->takes == MRCCTL_CHANNEL) {
+		if (options.seconds != NULL &&
+		    mrcctl_trace_option_take(&options.trace, MRCCTL_TRACE_SECONDS, options.seconds,
+					     error) < 0)
+			return mrcctl_usage_error("%s", error);
 		if (mrcctl_trace_target_take(&options.trace, argv[optind + 1], error) < 0)
 			return mrcctl_usage_error("%s", error);
 		return mrcctl_trace(options.socket, &options.trace, options.is_json);

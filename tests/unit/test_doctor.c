@@ -1,0 +1,980 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcctl doctor's judgement: a host of which everything is known and well gives no
+ * finding and leaves nothing unchecked; each check is provoked by one thing that is
+ * wrong there, and says so when what it judges by is not known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <net/if_arp.h>
+#include <sys/socket.h>
+
+#include "mrcctl_doctor_daemon.h"
+#include "mrcctl_doctor_judge.h"
+#include "mrcctl_doctor_probe.h"
+#include "mrcctl_doctor_show.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct doctor_mac macs[2][2] = {
+	{{true, {2, 0, 0, 0, 0, 1}}, {true, {2, 0, 0, 0, 0, 2}}}, /* ours */
+	{{true, {2, 0, 0, 0, 1, 1}}, {true, {2, 0, 0, 0, 1, 2}}}, /* the peer's */
+};
+
+/* ---- a healthy host: two RoCE rails to one peer ---- */
+
+static void rail_make(struct doctor_facts *facts, int index)
+{
+	struct doctor_rail *rail = doctor_facts_rail_add(facts);
+
+	snprintf(rail->name, sizeof(rail->name), "r%d", index);
+	strcpy(rail->type, "auto");
+	snprintf(rail->interface, sizeof(rail->interface), "eth%d", index);
+	snprintf(rail->address, sizeof(rail->address), "10.0.%d.1", index);
+	rail->port = 7471;
+	rail->has_carrier = true;
+	rail->speed_configured_bits_per_s = 0;
+	rail->receive_bytes = 16 << 20;
+	strcpy(rail->driver, "mlx5_core");
+	strcpy(rail->firmware, "28.39.1002");
+	rail->is_read = true;
+	rail->ifindex = 10 + index;
+	rail->mtu = 4200;
+	rail->speed_bits_per_s = rail->speed_max_bits_per_s = 200000000000;
+	rail->numa_node = 0;
+	rail->hardware = ARPHRD_ETHER;
+	rail->mac = macs[0][index];
+	snprintf(rail->pci, sizeof(rail->pci), "0000:%02x:00.0", 0x3b + index);
+	strcpy(rail->pci_speed, "16.0 GT/s PCIe");
+	strcpy(rail->pci_speed_max, "16.0 GT/s PCIe");
+	rail->pci_width = rail->pci_width_max = 16;
+	rail->arp_ignore = 1;
+	rail->rp_filter = 0;
+	rail->address_is_here = 1;
+	rail->prefix_bits = 24;
+	rail->pfc_priorities = 8;
+	snprintf(rail->rdma.device, sizeof(rail->rdma.device), "mlx5_%d", index);
+	rail->rdma.port = 1;
+	strcpy(rail->rdma.link_layer, "Ethernet");
+	strcpy(rail->rdma.state, "4: ACTIVE");
+	strcpy(rail->rdma.phys_state, "5: LinkUp");
+	strcpy(rail->rdma.rate, "200 Gb/sec (4X HDR)");
+	rail->rdma.lid = rail->rdma.sm_lid = 0;
+	rail->rdma.gid_index = 3;
+	strcpy(rail->rdma.gid_type, "RoCE v2");
+	snprintf(rail->rdma.gid_interface, sizeof(rail->rdma.gid_interface), "eth%d", index);
+	rail->rdma.tos = 106;
+	snprintf(rail->chassis[0], sizeof(rail->chassis[0]), "sw%d", index);
+	rail->chassis_count = 1;
+	doctor_counter_note(rail->counters, DOCTOR_COUNTERS_MAX, &rail->counter_count, "rx_errors",
+			    5, false);
+}
+
+static void path_make(struct doctor_facts *facts, int index)
+{
+	struct doctor_path *path = doctor_facts_path_add(facts);
+
+	path->peer = 0;
+	path->rail = (size_t)index;
+	snprintf(path->address, sizeof(path->address), "10.0.%d.2", index);
+	strcpy(path->state, "GOOD");
+	strcpy(path->reason, "none");
+	strcpy(path->link, "verbs");
+	strcpy(path->health, "good");
+	path->is_connected = true;
+	path->about.is_known = true;
+	snprintf(path->about.rail, sizeof(path->about.rail), "r%d", index);
+	strcpy(path->about.kind, "RoCE");
+	path->about.mtu = 4200;
+	path->about.speed_bits_per_s = 200000000000;
+	path->about.mac = macs[1][index];
+	strcpy(path->about.version, "0.1.0");
+	strcpy(path->about.kernel, "6.1.0-57-amd64");
+	strcpy(path->about.rdma_core, "44.0");
+	strcpy(path->about.driver, "mlx5_core");
+	strcpy(path->about.firmware, "28.39.1002");
+	path->family = AF_INET;
+	snprintf(path->route_interface, sizeof(path->route_interface), "eth%d", index);
+	path->route_asked = path->is_let_in = DOCTOR_YES;
+	path->answers_small = path->answers_full = DOCTOR_YES;
+	path->probe_mtu = 4200;
+	path->arp[index] = DOCTOR_YES;
+	path->arp_mac[index] = macs[1][index];
+	path->arp[!index] = DOCTOR_NO;
+	doctor_counter_note(path->counters, COUNT(path->counters), &path->counter_count,
+			    "frames sent again", 17, false);
+}
+
+static void healthy(struct doctor_facts *facts)
+{
+	struct doctor_peer *peer;
+
+	doctor_facts_init(facts);
+	strcpy(facts->host, "a");
+	strcpy(facts->version, "0.1.0");
+	strcpy(facts->kernel, "6.1.0-57-amd64");
+	strcpy(facts->rdma_core, "44.0");
+	facts->pid = 1;
+	facts->memlock_bytes = INT64_MAX;
+	facts->memlock_need_bytes = 544LL << 20;
+	facts->may_lock = 0;
+	facts->may_bind = 1;
+	facts->huge_page_bytes = 0;
+	facts->arena_bytes = 512 << 20;
+	facts->are_ports_read = true;
+	facts->seconds = 2;
+	rail_make(facts, 0);
+	rail_make(facts, 1);
+	peer = doctor_facts_peer_add(facts);
+	strcpy(peer->name, "b");
+	strcpy(peer->state, "connected");
+	peer->has_clock = peer->has_wall = DOCTOR_YES;
+	peer->clock_error_ns[0] = peer->clock_error_ns[1] = 20000;
+	peer->clock_apart_ns = 2000000000;
+	path_make(facts, 0);
+	path_make(facts, 1);
+}
+
+/* ---- one thing that is wrong ---- */
+
+#define WRONG(name) static void name(struct doctor_facts *f)
+
+WRONG(no_carrier)
+{
+	f->rails[1].has_carrier = false;
+}
+WRONG(path_connecting)
+{
+	strcpy(f->paths[1].state, "CONNECTING");
+	strcpy(f->paths[1].reason, "connect");
+}
+WRONG(drained)
+{
+	f->rails[1].is_drained = true;
+	strcpy(f->paths[1].state, "DENIED");
+}
+WRONG(degraded)
+{
+	strcpy(f->paths[0].health, "failing");
+}
+WRONG(slower_rail)
+{
+	f->rails[1].speed_bits_per_s = f->rails[1].speed_max_bits_per_s = 100000000000;
+}
+WRONG(below_configuration)
+{
+	f->rails[0].speed_configured_bits_per_s = f->rails[1].speed_configured_bits_per_s =
+		400000000000;
+	f->rails[0].speed_bits_per_s = 400000000000;
+	f->rails[1].speed_bits_per_s = 200000000000;
+}
+WRONG(below_card)
+{
+	f->rails[0].speed_bits_per_s = f->rails[1].speed_bits_per_s = 25000000000;
+}
+WRONG(smaller_mtu)
+{
+	f->rails[1].mtu = f->paths[1].about.mtu = 1500;
+}
+WRONG(other_node)
+{
+	f->rails[1].numa_node = 1;
+}
+WRONG(fell_back_to_tcp)
+{
+	strcpy(f->paths[0].link, "tcp");
+}
+WRONG(two_link_layers)
+{
+	strcpy(f->rails[1].rdma.link_layer, "InfiniBand");
+	f->rails[1].rdma.lid = f->rails[1].rdma.sm_lid = 1;
+}
+WRONG(peer_has_other_mtu)
+{
+	f->paths[0].about.mtu = 1500;
+}
+WRONG(long_packets_vanish)
+{
+	f->paths[0].answers_full = DOCTOR_NO;
+}
+WRONG(cables_exchanged)
+{
+	f->paths[0].arp[0] = f->paths[1].arp[1] = DOCTOR_NO;
+	f->paths[0].arp[1] = f->paths[1].arp[0] = DOCTOR_YES;
+	f->paths[0].arp_mac[1] = macs[1][0];
+	f->paths[1].arp_mac[0] = macs[1][1];
+}
+WRONG(names_exchanged)
+{
+	strcpy(f->paths[0].about.rail, "r1");
+	strcpy(f->paths[1].about.rail, "r0");
+}
+WRONG(one_switch_by_arp)
+{
+	f->paths[0].arp[1] = f->paths[1].arp[0] = DOCTOR_YES;
+	f->paths[0].arp_mac[1] = macs[1][0];
+	f->paths[1].arp_mac[0] = macs[1][1];
+}
+WRONG(one_switch_by_lldp)
+{
+	strcpy(f->rails[1].chassis[0], "sw0");
+}
+WRONG(two_vlans_of_one_port)
+{
+	strcpy(f->rails[0].lower, "eno1");
+	strcpy(f->rails[1].lower, "eno1");
+}
+WRONG(two_ports_of_one_bond)
+{
+	strcpy(f->rails[0].bond, "bond0");
+	strcpy(f->rails[1].bond, "bond0");
+}
+WRONG(two_functions_of_one_card)
+{
+	strcpy(f->rails[0].pci, "0000:3b:00.0");
+	strcpy(f->rails[1].pci, "0000:3b:00.1");
+}
+WRONG(route_by_another)
+{
+	strcpy(f->paths[1].route_interface, "eth0");
+}
+WRONG(no_route)
+{
+	f->paths[1].route_error = ENETUNREACH;
+}
+WRONG(dropped_by_rp_filter)
+{
+	f->paths[1].is_let_in = DOCTOR_NO;
+	f->rails[1].rp_filter = 1;
+}
+WRONG(one_subnet)
+{
+	strcpy(f->rails[1].address, "10.0.0.5");
+	f->rails[1].arp_ignore = 0;
+}
+WRONG(one_interface_answers_for_both)
+{
+	f->paths[1].arp[0] = DOCTOR_YES;
+	f->paths[1].arp_mac[0] = macs[1][0];
+}
+WRONG(address_elsewhere)
+{
+	f->rails[0].address_is_here = 0;
+}
+WRONG(tcp_over_ipoib)
+{
+	f->rails[0].hardware = ARPHRD_INFINIBAND;
+	strcpy(f->rails[0].type, "tcp");
+}
+WRONG(no_device)
+{
+	strcpy(f->rails[0].type, "verbs");
+	f->rails[0].rdma.device[0] = '\0';
+	strcpy(f->rails[0].rdma.missing, "there is no RDMA device of interface eth0");
+}
+WRONG(roce_v1)
+{
+	strcpy(f->rails[0].rdma.gid_type, "IB/RoCE v1");
+}
+WRONG(gid_of_another)
+{
+	strcpy(f->rails[0].rdma.gid_interface, "eth9");
+}
+WRONG(port_down)
+{
+	strcpy(f->rails[0].rdma.state, "1: DOWN");
+	strcpy(f->rails[0].rdma.phys_state, "3: Disabled");
+}
+static void infiniband(struct doctor_facts *f)
+{
+	for (int i = 0; i < 2; i++) {
+		strcpy(f->rails[i].rdma.link_layer, "InfiniBand");
+		f->rails[i].rdma.lid = 5 + i;
+		f->rails[i].rdma.sm_lid = 1;
+	}
+}
+WRONG(one_lane)
+{
+	infiniband(f);
+	strcpy(f->rails[0].rdma.rate, "50 Gb/sec (1X HDR)");
+}
+WRONG(slower_lanes)
+{
+	infiniband(f);
+	strcpy(f->rails[0].rdma.rate, "40 Gb/sec (4X QDR)");
+}
+WRONG(narrow_slot)
+{
+	f->rails[0].pci_width = 8;
+}
+WRONG(slow_slot)
+{
+	strcpy(f->rails[0].pci_speed, "2.5 GT/s PCIe");
+}
+WRONG(no_lid)
+{
+	infiniband(f);
+	f->rails[0].rdma.lid = 0;
+}
+WRONG(no_manager)
+{
+	infiniband(f);
+	f->rails[0].rdma.sm_lid = 0;
+}
+WRONG(neither_pfc_nor_ecn)
+{
+	f->rails[0].pfc_priorities = f->rails[0].has_pause = f->rails[0].has_ecn = 0;
+}
+WRONG(not_marked)
+{
+	f->rails[0].rdma.tos = 0;
+}
+WRONG(rail_counter_rises)
+{
+	f->rails[0].counters[0].second++;
+}
+WRONG(path_counter_rises)
+{
+	f->paths[0].counters[0].second += 3;
+}
+WRONG(little_memlock)
+{
+	f->memlock_bytes = 8 << 20;
+}
+WRONG(few_huge_pages)
+{
+	f->huge_page_bytes = 2 << 20;
+	f->huge_pages_all = 300;
+	f->huge_pages_free = 200;
+}
+WRONG(no_huge_pages)
+{
+	f->huge_page_bytes = 1 << 30;
+}
+WRONG(open_port)
+{
+	strcpy(f->ports[0].address, "0.0.0.0");
+	f->ports[0].port = 9471;
+	f->port_count = 1;
+}
+WRONG(other_time_of_day)
+{
+	f->peers[0].wall_apart_ns = -3000000000;
+}
+WRONG(drifting)
+{
+	f->peers[0].clock_offset_ns[0] = 1000000;
+	f->peers[0].clock_offset_ns[1] = 3000000;
+}
+WRONG(other_mrcd)
+{
+	strcpy(f->paths[0].about.version, "0.0.9");
+}
+WRONG(other_firmware)
+{
+	strcpy(f->paths[1].about.firmware, "28.36.1010");
+}
+WRONG(other_kernel)
+{
+	strcpy(f->paths[0].about.kernel, "5.15.0");
+}
+WRONG(other_rdma_core)
+{
+	strcpy(f->paths[0].about.rdma_core, "39.0");
+}
+
+static const struct {
+	void (*wrong)(struct doctor_facts *f);
+	const char *id;
+	const char *subject, *seen, *command; /* parts of them; NULL: whatever */
+} cases[] = {
+	{no_carrier, "rail-carrier", "rail r1 (eth1)", "no carrier", "ip -s link show dev eth1"},
+	{path_connecting, "path-down", "rail r1 to b", "connect", NULL},
+	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
+	{degraded, "path-degraded", "rail r0 to b", "failing", NULL},
+	{slower_rail, "rail-speed", "all rails", "r0 200 Gb/s, r1 100 Gb/s", NULL},
+	{below_configuration, "rail-slow", "rail r1",
+	 "runs at 200 Gb/s; the configuration says 400", "ethtool eth1"},
+	{below_card, "rail-slow", "rail r0", "the card can do 200 Gb/s", NULL},
+	{smaller_mtu, "rail-mtu", "all rails", "r0 4200, r1 1500", NULL},
+	{other_node, "rail-numa", "all rails", "r0 0, r1 1", NULL},
+	{fell_back_to_tcp, "rail-type", "rail r0 to b", "that of rail r1", NULL},
+	{two_link_layers, "rail-type", "rails r0 and r1", "Ethernet and InfiniBand", NULL},
+	{peer_has_other_mtu, "mtu-peer", "rail r0 to b", "4200 here, 1500 at the peer's rail r0",
+	 NULL},
+	{long_packets_vanish, "mtu-path", "rail r0 to b", "none of 4200 bytes",
+	 "ping -M do -s 4172 -I eth0 10.0.0.2"},
+	{cables_exchanged, "crosswise", "rail r0 to b",
+	 "10.0.0.2 does not answer on this rail, and 10.0.1.2, which is to be reached by rail r1",
+	 NULL},
+	{names_exchanged, "crosswise", "rail r0 to b", "what the peer calls rail r1", NULL},
+	{one_switch_by_arp, "one-network", "rails r0 and r1", "same interface of b", NULL},
+	{one_switch_by_lldp, "one-network", "rails r0 and r1", "sw0", NULL},
+	{two_vlans_of_one_port, "shared-device", "rails r0 and r1", "eno1", NULL},
+	{two_ports_of_one_bond, "shared-device", "rails r0 and r1", "bond0", NULL},
+	{two_functions_of_one_card, "shared-card", "rails r0 and r1", "0000:3b:00", NULL},
+	{route_by_another, "route", "rail r1 to b", "by eth0, not by eth1",
+	 "ip route get 10.0.1.2 from 10.0.1.1"},
+	{no_route, "route", "rail r1 to b", "Network is unreachable", NULL},
+	{dropped_by_rp_filter, "rp-filter", "rail r1 to b", "10.0.1.2 that arrive on eth1",
+	 "net.ipv4.conf.eth1.rp_filter=2"},
+	{one_subnet, "arp-flux", "rails r0 and r1", "one subnet", "arp_ignore=1"},
+	{one_interface_answers_for_both, "arp-flux", "peer b",
+	 "on rail r0 one interface there answers for 10.0.0.2 and for 10.0.1.2, which is rail r1",
+	 NULL},
+	{address_elsewhere, "address", "rail r0", "10.0.0.1 is not", "ip address show dev eth0"},
+	{tcp_over_ipoib, "ipoib", "rail r0", "IPoIB", NULL},
+	{no_device, "rdma-missing", "rail r0", "no RDMA device of interface eth0", NULL},
+	{roce_v1, "rdma-gid", "rail r0", "index 3 is of type IB/RoCE v1", NULL},
+	{gid_of_another, "rdma-gid", "rail r0", "belongs to eth9", NULL},
+	{port_down, "rdma-port", "rail r0", "mlx5_0/1 is 1: DOWN, physically 3: Disabled", NULL},
+	{one_lane, "rdma-width", "rail r0", "one lane", NULL},
+	{slower_lanes, "rdma-width", "rail r0", "siblings at 200 Gb/sec", NULL},
+	{narrow_slot, "pci-link", "rail r0", "x8 and could at 16.0 GT/s PCIe x16", "lspci"},
+	{slow_slot, "pci-link", "rail r0", "2.5 GT/s", NULL},
+	{no_lid, "subnet-manager", "rail r0", "LID 0", NULL},
+	{no_manager, "subnet-manager", "rail r0", "no subnet manager", NULL},
+	{neither_pfc_nor_ecn, "roce-lossless", "rail r0", "PFC off, pause off, ECN off",
+	 "dcb pfc set dev eth0"},
+	{not_marked, "roce-dscp", "rail r0", "type of service 0", "mlx5_0/ports/1"},
+	{rail_counter_rises, "errors-rising", "rail r0 (eth0)", "in 2 s: rx_errors by 1",
+	 "ethtool -S eth0"},
+	{path_counter_rises, "errors-rising", "rail r0 to b", "frames sent again by 3", NULL},
+	{little_memlock, "memlock", "mrcd", "8 MiB", "LimitMEMLOCK=infinity"},
+	{few_huge_pages, "huge-pages", "mrcd", "200 of 300", "vm.nr_hugepages=356"},
+	{no_huge_pages, "huge-pages", "mrcd", "no pages of 1 GiB", NULL},
+	{open_port, "port-open", "mrcd", "0.0.0.0 port 9471", NULL},
+	{other_time_of_day, "clock-apart", "peer b", "3 s behind ours", NULL},
+	{drifting, "clock-drift", "peer b", "980 us in a second", NULL},
+	{other_mrcd, "version-mrcd", "peer b", "0.0.9 there, 0.1.0 here", NULL},
+	{other_firmware, "version-firmware", "rail r1 to b", "28.36.1010 there", NULL},
+	{other_kernel, "version-kernel", "peer b", "5.15.0 there", NULL},
+	{other_rdma_core, "version-rdma-core", "peer b", "39.0 there", NULL},
+};
+
+static const struct doctor_finding *find(const struct doctor_report *report, const char *id)
+{
+	for (size_t i = 0; i < report->finding_count; i++) {
+		if (strcmp(report->findings[i].check->id, id) == 0)
+			return &report->findings[i];
+	}
+	return NULL;
+}
+
+static void says(const char *id, const char *what, const char *text, const char *want)
+{
+	if (want != NULL && strstr(text, want) == NULL)
+		fail_msg("%s: %s is \"%s\", without \"%s\"", id, what, text, want);
+}
+
+static void a_healthy_host_gives_no_finding_and_leaves_nothing_unchecked(void **state)
+{
+	struct doctor_facts facts;
+	struct doctor_report report;
+
+	healthy(&facts);
+	doctor_judge(&facts, &report);
+	for (size_t i = 0; i < report.finding_count; i++)
+		fail_msg("found: %s: %s: %s", report.findings[i].check->id,
+			 report.findings[i].subject, report.findings[i].seen);
+	for (size_t i = 0; i < report.unchecked_count; i++)
+		fail_msg("unchecked: %s: %s: %s", report.unchecked[i].check->id,
+			 report.unchecked[i].subject, report.unchecked[i].seen);
+	assert_true(doctor_is_healthy(&report));
+	doctor_report_fini(&report);
+	doctor_facts_fini(&facts);
+}
+
+static void infiniband_may_be_healthy_too(void **state)
+{
+	struct doctor_facts facts;
+	struct doctor_report report;
+
+	healthy(&facts);
+	infiniband(&facts);
+	doctor_judge(&facts, &report);
+	assert_int_equal(report.finding_count, 0);
+	assert_int_equal(report.unchecked_count, 0);
+	doctor_report_fini(&report);
+	doctor_facts_fini(&facts);
+}
+
+static void each_thing_that_is_wrong_is_found_and_named(void **state)
+{
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct doctor_finding *finding;
+		struct doctor_report report;
+		struct doctor_facts facts;
+
+		healthy(&facts);
+		cases[i].wrong(&facts);
+		doctor_judge(&facts, &report);
+		finding = find(&report, cases[i].id);
+		if (finding == NULL)
+			fail_msg("case %zu: %s is not found", i, cases[i].id);
+		says(cases[i].id, "the subject", finding->subject, cases[i].subject);
+		says(cases[i].id, "what was seen", finding->seen, cases[i].seen);
+		says(cases[i].id, "the command", finding->command, cases[i].command);
+		/* One thing is wrong: it is told once, and not as several. */
+		for (size_t n = 0; n < report.finding_count; n++) {
+			if (strcmp(report.findings[n].check->id, cases[i].id) != 0 &&
+			    report.findings[n].check->severity != DOCTOR_NOTE)
+				fail_msg("case %zu: %s comes with %s: %s", i, cases[i].id,
+					 report.findings[n].check->id, report.findings[n].seen);
+		}
+		assert_int_equal(doctor_is_healthy(&report),
+				 finding->check->severity == DOCTOR_NOTE);
+		doctor_report_fini(&report);
+		doctor_facts_fini(&facts);
+	}
+}
+
+static void every_check_is_provoked_by_some_case(void **state)
+{
+	for (size_t i = 0; i < DOCTOR_CHECK_COUNT; i++) {
+		size_t n = 0;
+
+		while (n < COUNT(cases) && strcmp(cases[n].id, doctor_checks[i].id) != 0)
+			n++;
+		if (n == COUNT(cases))
+			fail_msg("no case provokes %s", doctor_checks[i].id);
+		for (n = 0; n < i; n++)
+			assert_string_not_equal(doctor_checks[n].id, doctor_checks[i].id);
+	}
+}
+
+/* Of a host about which nothing could be read nothing may be called healthy in silence. */
+static void what_is_not_known_is_said_to_be_unchecked(void **state)
+{
+	static const char *const silent[] = {
+		/* known from the daemon, or only of what the daemon says is there */
+		"rail-carrier",      "path-down",     "rail-drained", "path-degraded",
+		"rail-type",         "shared-card",   "ipoib",        "rdma-missing",
+		"rdma-gid",          "rdma-port",     "rdma-width",   "pci-link",
+		"subnet-manager",    "roce-lossless", "roce-dscp",    "memlock",
+		"version-rdma-core",
+	};
+	struct doctor_facts facts;
+	struct doctor_report report;
+
+	doctor_facts_init(&facts);
+	for (int i = 0; i < 2; i++) {
+		struct doctor_rail *rail = doctor_facts_rail_add(&facts);
+
+		snprintf(rail->name, sizeof(rail->name), "r%d", i);
+		rail->has_carrier = true;
+	}
+	strcpy(doctor_facts_peer_add(&facts)->name, "b");
+	for (size_t i = 0; i < 2; i++) {
+		struct doctor_path *path = doctor_facts_path_add(&facts);
+
+		path->rail = i;
+		strcpy(path->state, "GOOD");
+		strcpy(path->address, "10.0.0.2");
+		path->family = AF_INET;
+	}
+	doctor_judge(&facts, &report);
+	assert_int_equal(report.finding_count, 0);
+	for (size_t i = 0; i < DOCTOR_CHECK_COUNT; i++) {
+		bool is_said = false, may_be_silent = false;
+
+		for (size_t n = 0; n < report.unchecked_count; n++)
+			is_said = is_said || report.unchecked[n].check == &doctor_checks[i];
+		for (size_t n = 0; n < COUNT(silent); n++)
+			may_be_silent =
+				may_be_silent || strcmp(silent[n], doctor_checks[i].id) == 0;
+		if (is_said == may_be_silent)
+			fail_msg("%s is %s", doctor_checks[i].id,
+				 is_said ? "said to be unchecked" : "silent");
+	}
+	doctor_report_fini(&report);
+	doctor_facts_fini(&facts);
+}
+
+static void devices_of_which_nothing_can_be_read_are_said_to_be_unchecked(void **state)
+{
+	static const char *const wanted[] = {"rdma-gid",       "rdma-port",     "rdma-width",
+					     "subnet-manager", "roce-lossless", "roce-dscp",
+					     "memlock",        "pci-link"};
+	struct doctor_facts facts;
+	struct doctor_report report;
+
+	healthy(&facts);
+	for (int i = 0; i < 2; i++) {
+		struct doctor_rdma *rdma = &facts.rails[i].rdma;
+
+		rdma->state[0] = rdma->rate[0] = rdma->gid_type[0] = rdma->gid_interface[0] = '\0';
+		rdma->lid = rdma->sm_lid = rdma->tos = DOCTOR_UNKNOWN;
+		facts.rails[i].pfc_priorities = DOCTOR_UNKNOWN;
+		facts.rails[i].pci_width = DOCTOR_UNKNOWN;
+	}
+	strcpy(facts.rails[1].rdma.link_layer, "InfiniBand");
+	strcpy(facts.rails[1].rdma.state, "4: ACTIVE");
+	facts.may_lock = DOCTOR_UNKNOWN;
+	doctor_judge(&facts, &report);
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		size_t n = 0;
+
+		while (n < report.unchecked_count &&
+		       strcmp(report.unchecked[n].check->id, wanted[i]) != 0)
+			n++;
+		if (n == report.unchecked_count)
+			fail_msg("%s is silent", wanted[i]);
+	}
+	doctor_report_fini(&report);
+	doctor_facts_fini(&facts);
+}
+
+/* ---- what is meant is not found ---- */
+
+WRONG(speeds_are_configured)
+{
+	slower_rail(f);
+	f->rails[0].speed_configured_bits_per_s = 200000000000;
+	f->rails[1].speed_configured_bits_per_s = 100000000000;
+}
+WRONG(tcp_is_configured)
+{
+	strcpy(f->rails[0].type, "tcp");
+	strcpy(f->paths[0].link, "tcp");
+}
+WRONG(capability_instead_of_limit)
+{
+	little_memlock(f);
+	f->may_lock = 1;
+}
+WRONG(tcp_locks_nothing)
+{
+	little_memlock(f);
+	for (int i = 0; i < 2; i++) {
+		strcpy(f->rails[i].type, "tcp");
+		strcpy(f->paths[i].link, "tcp");
+		f->rails[i].rdma.device[0] = '\0';
+	}
+}
+WRONG(loopback_is_not_open)
+{
+	open_port(f);
+	f->ports[0].is_loopback = true;
+}
+WRONG(drift_within_its_error)
+{
+	drifting(f);
+	f->peers[0].clock_error_ns[0] = f->peers[0].clock_error_ns[1] = 1000000;
+}
+WRONG(one_subnet_but_strict)
+{
+	one_subnet(f);
+	f->rails[0].arp_ignore = f->rails[1].arp_ignore = 1;
+}
+WRONG(other_driver_other_firmware)
+{
+	other_firmware(f);
+	strcpy(f->paths[1].about.driver, "bnxt_en");
+}
+WRONG(split_cable)
+{
+	infiniband(f);
+	for (int i = 0; i < 2; i++)
+		strcpy(f->rails[i].rdma.rate, "100 Gb/sec (2X HDR)");
+}
+WRONG(enough_huge_pages)
+{
+	few_huge_pages(f);
+	f->huge_pages_free = 256;
+}
+
+static void what_is_meant_or_harmless_is_no_finding(void **state)
+{
+	static void (*const harmless[])(struct doctor_facts * f) = {
+		speeds_are_configured, tcp_is_configured,           capability_instead_of_limit,
+		tcp_locks_nothing,     loopback_is_not_open,        drift_within_its_error,
+		one_subnet_but_strict, other_driver_other_firmware, split_cable,
+		enough_huge_pages,
+	};
+
+	for (size_t i = 0; i < COUNT(harmless); i++) {
+		struct doctor_facts facts;
+		struct doctor_report report;
+
+		healthy(&facts);
+		harmless[i](&facts);
+		doctor_judge(&facts, &report);
+		if (report.finding_count > 0)
+			fail_msg("case %zu: found %s: %s", i, report.findings[0].check->id,
+				 report.findings[0].seen);
+		doctor_report_fini(&report);
+		doctor_facts_fini(&facts);
+	}
+}
+
+/* ---- shown ---- */
+
+static void shown_is(const struct doctor_facts *facts, bool is_verbose, const char *want)
+{
+	struct doctor_report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	doctor_judge(facts, &report);
+	doctor_show(facts, &report, is_verbose, false, out);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, want);
+	free(text);
+	doctor_report_fini(&report);
+}
+
+static void healthy_is_one_line(void **state)
+{
+	struct doctor_facts facts;
+	char want[200];
+
+	healthy(&facts);
+	snprintf(want, sizeof(want), "healthy: %d checks of 2 rails and 1 peer\n",
+		 DOCTOR_CHECK_COUNT);
+	shown_is(&facts, false, want);
+	facts.rails[1].numa_node = DOCTOR_UNKNOWN;
+	snprintf(want, sizeof(want),
+		 "healthy: %d checks of 2 rails and 1 peer; 1 could not be done, or not for all "
+		 "(-v lists them)\n",
+		 DOCTOR_CHECK_COUNT);
+	shown_is(&facts, false, want);
+	snprintf(want, sizeof(want),
+		 "not checked:\n  rail-numa        rail r1 (eth1): the kernel knows no NUMA node "
+		 "of its interface\n\nhealthy: %d checks of 2 rails and 1 peer; 1 could not be "
+		 "done, or not for all\n",
+		 DOCTOR_CHECK_COUNT);
+	shown_is(&facts, true, want);
+	doctor_facts_fini(&facts);
+}
+
+static void a_finding_says_what_was_seen_why_it_matters_and_what_to_do(void **state)
+{
+	struct doctor_facts facts;
+
+	healthy(&facts);
+	no_carrier(&facts);
+	drained(&facts);
+	strcpy(facts.rails[0].interface, "eth\033[2J"); /* a driver's name may be anything */
+	facts.rails[0].rdma.gid_interface[0] = '\0';
+	facts.rails[0].has_carrier = false;
+	shown_is(
+		&facts, false,
+		"error rail r0 (eth?[2J): a rail has no carrier [rail-carrier]\n"
+		"  seen  no carrier\n"
+		"  why   It carries nothing, and with each rail that is down fewer are left for\n"
+		"        the next failure.\n"
+		"  do    Look at the cable, the transceiver and the port at the other end; mrcctl\n"
+		"        drain tells the daemon that it is meant.\n"
+		"        ip -s link show dev eth?[2J\n"
+		"\n"
+		"note rail r1 (eth1): a rail is drained [rail-drained]\n"
+		"  seen  drained\n"
+		"  why   An operator took it out of service, and it stays out until somebody\n"
+		"        gives it back.\n"
+		"  do    Give it back when the work on it is done.\n"
+		"        mrcctl undrain r1\n"
+		"\n"
+		"1 error, 0 warnings, 1 note\n");
+	doctor_facts_fini(&facts);
+}
+
+static void the_object_has_all_of_it(void **state)
+{
+	struct doctor_facts facts;
+	struct doctor_report report;
+	json_t *json, *finding;
+
+	healthy(&facts);
+	no_carrier(&facts);
+	facts.seconds = 0;
+	strcpy(facts.rails[1].interface, "eth\xff");
+	facts.rails[1].rdma.gid_interface[0] = '\0';
+	doctor_judge(&facts, &report);
+	json = doctor_json(&facts, &report);
+	assert_non_null(json);
+	assert_true(json_is_false(json_object_get(json, "healthy")));
+	assert_int_equal(json_integer_value(json_object_get(json, "errors")), 1);
+	assert_int_equal(json_array_size(json_object_get(json, "findings")), 1);
+	finding = json_array_get(json_object_get(json, "findings"), 0);
+	assert_string_equal(json_string_value(json_object_get(finding, "id")), "rail-carrier");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "error");
+	assert_string_equal(json_string_value(json_object_get(finding, "subject")),
+			    "rail r1 (eth?)");
+	assert_int_equal(json_array_size(json_object_get(json, "not_checked")), 1);
+	json_decref(json);
+	doctor_report_fini(&report);
+	doctor_facts_fini(&facts);
+}
+
+/* ---- from the daemon ---- */
+
+#define ABOUT(at, offset)                                                                          \
+	"{\"host\":\"a\",\"version\":\"0.1.0\",\"kernel\":\"6.1\",\"rdma_core\":\"44.0\",\"pid\":" \
+	"7,"                                                                                       \
+	"\"memlock_bytes\":8388608,\"may_lock\":false,\"may_bind\":true,\"huge_page_bytes\":0,"    \
+	"\"arena_bytes\":1000,\"rails\":[{\"name\":\"r0\",\"type\":\"auto\",\"interface\":"        \
+	"\"eth0\","                                                                                \
+	"\"address\":\"10.0.0.1\",\"driver\":\"mlx5_core\",\"firmware\":\"28.1\","                 \
+	"\"speed_configured_bits_per_s\":0,\"receive_bytes\":16}],\"peers\":[{\"name\":\"b\","     \
+	"\"wall_apart_ns\":-5,\"clock\":{\"offset_ns\":" offset ",\"error_ns\":3,\"at_ns\":" at    \
+	"}}]}"
+#define RAILS(losses)                                                                             \
+	"[{\"name\":\"r0\",\"type\":\"verbs\",\"interface\":\"\",\"address\":\"\",\"port\":7471," \
+	"\"carrier\":true,\"drained\":false,\"carrier_losses\":" losses                           \
+	",\"verbs\":{\"device\":\"mlx5_0\",\"device_port\":1,\"gid\":\"::1\",\"gid_index\":3,"    \
+	"\"link_layer\":\"RoCE\"}}]"
+#define PATHS(resent)                                                                             \
+	"[{\"peer\":\"b\",\"rail\":\"r0\",\"address\":\"[fd00::2]:7471\",\"state\":\"GOOD\","     \
+	"\"reason\":\"none\",\"link\":\"verbs\",\"degraded\":false,\"connected\":true,"           \
+	"\"state_age_ns\":5,\"frames_resent\":" resent                                            \
+	",\"about\":{\"rail\":\"r5\",\"mtu\":9000,\"mac\":\"02:00:00:00:00:0a\",\"version\":\"0." \
+	"2\"}},"                                                                                  \
+	"{\"peer\":\"nobody\",\"rail\":\"r0\",\"state\":\"GOOD\"},7]"
+
+static void answers_load(struct doctor_answers *answers, json_t *kept[4], const char *about,
+			 const char *rails, const char *paths)
+{
+	kept[0] = json_loads(about, 0, NULL);
+	kept[1] = json_loads(rails, 0, NULL);
+	kept[2] = json_loads("[{\"name\":\"b\",\"state\":\"connected\",\"epoch\":1}]", 0, NULL);
+	kept[3] = json_loads(paths, 0, NULL);
+	for (int i = 0; i < 4; i++)
+		assert_non_null(kept[i]);
+	*answers = (struct doctor_answers){kept[0], kept[1], kept[2], kept[3]};
+}
+
+static void the_daemons_answers_become_facts(void **state)
+{
+	struct doctor_answers answers;
+	struct doctor_facts facts;
+	json_t *kept[4];
+
+	doctor_facts_init(&facts);
+	answers_load(&answers, kept, ABOUT("1000", "10"), RAILS("2"), PATHS("4"));
+	doctor_daemon_read(&facts, &answers);
+	for (int i = 0; i < 4; i++)
+		json_decref(kept[i]);
+	answers_load(&answers, kept, ABOUT("3000", "40"), RAILS("3"), PATHS("9"));
+	doctor_daemon_read_again(&facts, &answers);
+	for (int i = 0; i < 4; i++)
+		json_decref(kept[i]);
+
+	assert_int_equal(facts.rail_count, 1);
+	assert_int_equal(facts.path_count,
+			 1); /* one of a peer that is not there, one that is none */
+	assert_int_equal(facts.pid, 7);
+	assert_int_equal(facts.memlock_bytes, 8388608);
+	assert_int_equal(facts.memlock_need_bytes, 1016);
+	assert_int_equal(facts.may_lock, 0);
+	assert_string_equal(facts.rails[0].interface, "eth0");
+	assert_string_equal(facts.rails[0].address, "10.0.0.1");
+	assert_string_equal(facts.rails[0].type, "auto");
+	assert_string_equal(facts.rails[0].rdma.device, "mlx5_0");
+	assert_string_equal(facts.rails[0].rdma.link_layer, "Ethernet");
+	assert_int_equal(facts.rails[0].rdma.gid_index, 3);
+	assert_int_equal(facts.rails[0].counters[0].first, 2);
+	assert_int_equal(facts.rails[0].counters[0].second, 3);
+	assert_string_equal(facts.paths[0].address, "fd00::2");
+	assert_string_equal(facts.paths[0].health, "");
+	assert_true(facts.paths[0].about.is_known);
+	assert_string_equal(facts.paths[0].about.rail, "r5");
+	assert_int_equal(facts.paths[0].about.mtu, 9000);
+	assert_true(facts.paths[0].about.mac.is_known);
+	assert_int_equal(facts.paths[0].about.mac.bytes[5], 10);
+	assert_int_equal(facts.paths[0].counters[0].second - facts.paths[0].counters[0].first, 5);
+	assert_int_equal(facts.peers[0].has_clock, DOCTOR_YES);
+	assert_int_equal(facts.peers[0].clock_apart_ns, 2000);
+	assert_int_equal(facts.peers[0].clock_offset_ns[1] - facts.peers[0].clock_offset_ns[0], 30);
+	assert_int_equal(facts.peers[0].wall_apart_ns, -5);
+	doctor_facts_fini(&facts);
+}
+
+static void answers_of_any_shape_are_borne(void **state)
+{
+	static const char *const shapes[] = {
+		"{}",
+		"[]",
+		"{\"rails\":7,\"peers\":[[],3,{\"name\":5}]}",
+		"[{},[],null,{\"name\":null,\"verbs\":[]},{\"name\":\"x\",\"verbs\":{\"device\":1}}"
+		"]",
+		"[{\"peer\":\"b\",\"rail\":\"x\",\"address\":\"\",\"about\":{}}]",
+	};
+
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		json_t *json = json_loads(shapes[i], 0, NULL);
+		struct doctor_answers answers = {json, json, json, json};
+		struct doctor_report report;
+		struct doctor_facts facts;
+
+		assert_non_null(json);
+		doctor_facts_init(&facts);
+		doctor_daemon_read(&facts, &answers);
+		doctor_daemon_read_again(&facts, &answers);
+		doctor_judge(&facts, &report);
+		doctor_report_fini(&report);
+		doctor_facts_fini(&facts);
+		json_decref(json);
+	}
+}
+
+/* ---- LLDP ---- */
+
+static void an_lldp_frame_names_its_switch(void **state)
+{
+	static const uint8_t frame[] = {
+		0x01, 0x80, 0xc2, 0,    0,      0x0e, 2, 0,    0,
+		0,    0,    9,    0x88, 0xcc,                        /* Ethernet */
+		0x02, 0x07, 4,    0x02, 0,      0,    0, 0x12, 0x34, /* chassis: a MAC */
+		0x04, 0x03, 7,    'e',  '1',                         /* port */
+		0x06, 0x02, 0,    120,                               /* time to live */
+		0x0a, 0x04, 's',  'w',  '\033', '1',                 /* name */
+		0,    0,
+	};
+	char text[DOCTOR_TEXT_BYTES];
+
+	assert_true(doctor_lldp_chassis(frame, sizeof(frame), text));
+	assert_string_equal(text, "02:00:00:00:12:34 sw?1");
+	/* However short it is cut: no more is read than there is. */
+	for (size_t len = 0; len < sizeof(frame); len++) {
+		uint8_t *copy = malloc(len + 1);
+
+		memcpy(copy, frame, len);
+		if (len >= 23)
+			assert_true(doctor_lldp_chassis(copy, len, text));
+		else
+			assert_false(doctor_lldp_chassis(copy, len, text));
+		free(copy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_healthy_host_gives_no_finding_and_leaves_nothing_unchecked),
+		cmocka_unit_test(infiniband_may_be_healthy_too),
+		cmocka_unit_test(each_thing_that_is_wrong_is_found_and_named),
+		cmocka_unit_test(every_check_is_provoked_by_some_case),
+		cmocka_unit_test(what_is_not_known_is_said_to_be_unchecked),
+		cmocka_unit_test(devices_of_which_nothing_can_be_read_are_said_to_be_unchecked),
+		cmocka_unit_test(what_is_meant_or_harmless_is_no_finding),
+		cmocka_unit_test(healthy_is_one_line),
+		cmocka_unit_test(a_finding_says_what_was_seen_why_it_matters_and_what_to_do),
+		cmocka_unit_test(the_object_has_all_of_it),
+		cmocka_unit_test(the_daemons_answers_become_facts),
+		cmocka_unit_test(answers_of_any_shape_are_borne),
+		cmocka_unit_test(an_lldp_frame_names_its_switch),
+	};
+
+	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}

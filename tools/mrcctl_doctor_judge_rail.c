@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcctl_doctor_judge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mrcctl_unit.h"
+
+const char *doctor_subject_rail(const struct doctor_rail *rail, char text[DOCTOR_SUBJECT_BYTES])
+{
+	if (rail->interface[0] != '\0')
+		snprintf(text, DOCTOR_SUBJECT_BYTES, "rail %s (%s)", rail->name, rail->interface);
+	else
+		snprintf(text, DOCTOR_SUBJECT_BYTES, "rail %s", rail->name);
+	return text;
+}
+
+const char *doctor_subject_path(const struct doctor_facts *facts, const struct doctor_path *path,
+				char text[DOCTOR_SUBJECT_BYTES])
+{
+	snprintf(text, DOCTOR_SUBJECT_BYTES, "rail %s to %s", facts->rails[path->rail].name,
+		 facts->peers[path->peer].name);
+	return text;
+}
+
+const char *doctor_subject_rails(const struct doctor_rail *a, const struct doctor_rail *b,
+				 char text[DOCTOR_SUBJECT_BYTES])
+{
+	snprintf(text, DOCTOR_SUBJECT_BYTES, "rails %s and %s", a->name, b->name);
+	return text;
+}
+
+bool doctor_is_roce(const struct doctor_rail *rail)
+{
+	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "Ethernet") == 0;
+}
+
+bool doctor_is_infiniband(const struct doctor_rail *rail)
+{
+	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "InfiniBand") == 0;
+}
+
+bool doctor_same_mac(const struct doctor_mac *a, const struct doctor_mac *b)
+{
+	return a->is_known && b->is_known && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+/* ---- in service or not ---- */
+
+void doctor_judge_carrier(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES], command[64];
+
+		if (rail->has_carrier || rail->is_drained)
+			continue;
+		snprintf(command, sizeof(command), "ip -s link show dev %s", rail->interface);
+		doctor_found(report, doctor_subject_rail(rail, subject),
+			     rail->interface[0] != '\0' ? command : NULL, "no carrier%s",
+			     rail->is_read || rail->interface[0] == '\0'
+				     ? ""
+				     : ": there is no interface of that name");
+	}
+}
+
+void doctor_judge_path_down(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct doctor_path *path = &facts->paths[i];
+		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES];
+
+		if (strcmp(path->state, "GOOD") == 0 || strcmp(path->state, "DENIED") == 0)
+			continue;
+		doctor_found(report, doctor_subject_path(facts, path, subject),
+			     "journalctl -u mrcd | tail -n 50", "%s for %s%s%s", path->state,
+			     mrcctl_unit_span(path->state_age_ns, span),
+			     strcmp(path->reason, "none") != 0 && path->reason[0] != '\0'
+				     ? "; it last left service for: "
+				     : "",
+			     strcmp(path->reason, "none") != 0 ? path->reason : "");
+	}
+}
+
+void doctor_judge_drained(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES], command[128];
+
+		if (!rail->is_drained)
+			continue;
+		snprintf(command, sizeof(command), "mrcctl undrain %s", rail->name);
+		doctor_found(report, doctor_subject_rail(rail, subject), command, "drained");
+	}
+}
+
+void doctor_judge_degraded(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct doctor_path *path = &facts->paths[i];
+		char subject[DOCTOR_SUBJECT_BYTES];
+
+		if (path->health[0] == '\0' || strcmp(path->health, "good") == 0)
+			continue;
+		doctor_found(report, doctor_subject_path(facts, path, subject), "mrcctl paths",
+			     "the daemon calls it %s", path->health);
+	}
+}
+
+/* ---- alike or not ---- */
+
+/* One number of each rail, and how it is shown. */
+typedef int64_t doctor_number_of(const struct doctor_rail *rail);
+
+static void doctor_number_speed(int64_t value, char text[MRCCTL_UNIT_BYTES])
+{
+	mrcctl_unit_bits_per_s((uint64_t)value, text);
+}
+
+static void doctor_number_plain(int64_t value, char text[MRCCTL_UNIT_BYTES])
+{
+	snprintf(text, MRCCTL_UNIT_BYTES, "%" PRId64, value);
+}
+
+/* "r0 25 Gb/s, r1 10 Gb/s" when they are not all the same. */
+static bool doctor_differ(const struct doctor_facts *facts, doctor_number_of *number_of,
+			  void (*show)(int64_t, char[MRCCTL_UNIT_BYTES]), char *text,
+			  size_t text_bytes)
+{
+	int64_t first = DOCTOR_UNKNOWN;
+	bool is_differing = false;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		int64_t value = number_of(&facts->rails[i]);
+		char number[MRCCTL_UNIT_BYTES];
+
+		if (value == DOCTOR_UNKNOWN)
+			continue;
+		if (first == DOCTOR_UNKNOWN)
+			first = value;
+		is_differing = is_differing || value != first;
+		show(value, number);
+		if (at < text_bytes)
+			at += (size_t)snprintf(text + at, text_bytes - at, "%s%s %s",
+					       at > 0 ? ", " : "", facts->rails[i].name, number);
+	}
+	return is_differing;
+}
+
+/* Those that nobody could tell, so that nothing passes in silence. */
+static void doctor_unknown(const struct doctor_facts *facts, struct doctor_report *report,
+			   doctor_number_of *number_of, const char *why)
+{
+	for (size_t i = 0; i < facts->rail_count && facts->rail_count > 1; i++) {
+		char subject[DOCTOR_SUBJECT_BYTES];
+
+		if (number_of(&facts->rails[i]) == DOCTOR_UNKNOWN)
+			doctor_unchecked(report, doctor_subject_rail(&facts->rails[i], subject),
+					 "%s", why);
+	}
+}
+
+/* Without a carrier an interface has no speed; one whose speed is configured may differ. */
+static int64_t doctor_speed_of(const struct doctor_rail *rail)
+{
+	return rail->has_carrier && rail->speed_configured_bits_per_s <= 0 ? rail->speed_bits_per_s
+									   : DOCTOR_UNKNOWN;
+}
+
+void doctor_judge_speed(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	char seen[300];
+
+	if (doctor_differ(facts, doctor_speed_of, doctor_number_speed, seen, sizeof(seen)))
+		doctor_found(report, "all rails", NULL, "%s", seen);
+	for (size_t i = 0; i < facts->rail_count && facts->rail_count > 1; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES];
+
+		if (rail->has_carrier && rail->speed_bits_per_s == DOCTOR_UNKNOWN &&
+		    rail->speed_configured_bits_per_s <= 0)
+			doctor_unchecked(report, doctor_subject_rail(rail, subject),
+					 "the interface does not say its speed");
+	}
+}
+
+void doctor_judge_slow(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES], command[64], now[MRCCTL_UNIT_BYTES],
+			could[MRCCTL_UNIT_BYTES];
+		int64_t speed = rail->speed_bits_per_s;
+		bool is_configured = rail->speed_configured_bits_per_s > 0;
+
+		doctor_subject_rail(rail, subject);
+		if (!rail->has_carrier)
+			continue;
+		if (speed == DOCTOR_UNKNOWN ||
+		    (!is_configured && rail->speed_max_bits_per_s <= 0)) {
+			doctor_unchecked(report, subject, "the interface does not say what it %s",
+					 speed == DOCTOR_UNKNOWN ? "runs at" : "could run at");
+			continue;
+		}
+		snprintf(command, sizeof(command), "ethtool %s", rail->interface);
+		mrcctl_unit_bits_per_s((uint64_t)speed, now);
+		if (is_configured && speed < rail->speed_configured_bits_per_s) {
+			mrcctl_unit_bits_per_s((uint64_t)rail->speed_configured_bits_per_s, could);
+			doctor_found(report, subject, command,
+				     "runs at %s; the configuration says %s", now, could);
+		} else if (!is_configured && speed < rail->speed_max_bits_per_s) {
+			mrcctl_unit_bits_per_s((uint64_t)rail->speed_max_bits_per_s, could);
+			doctor_found(report, subject, command, "runs at %s; the card can do %s",
+				     now, could);
+		}
+	}
+}
+
+static int64_t doctor_mtu_of(const struct doctor_rail *rail)
+{
+	return rail->mtu;
+}
+
+void doctor_judge_rail_mtu(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	char seen[300];
+
+	if (doctor_differ(facts, doctor_mtu_of, doctor_number_plain, seen, sizeof(seen)))
+		doctor_found(report, "all rails", "ip link set dev INTERFACE mtu BYTES", "%s",
+			     seen);
+	doctor_unknown(facts, report, doctor_mtu_of, "its interface cannot be read");
+}
+
+static int64_t doctor_numa_of(const struct doctor_rail *rail)
+{
+	return rail->numa_node;
+}
+
+void doctor_judge_numa(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	char seen[300];
+
+	if (doctor_differ(facts, doctor_numa_of, doctor_number_plain, seen, sizeof(seen)))
+		doctor_found(report, "all rails", NULL, "nodes: %s", seen);
+	doctor_unknown(facts, report, doctor_numa_of,
+		       "the kernel knows no NUMA node of its interface");
+}
+
+/* Paths of one peer over rails of type auto whose links differ. */
+void doctor_judge_type(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct doctor_path *path = &facts->paths[i];
+		const struct doctor_rail *rail = &facts->rails[path->rail];
+		char subject[DOCTOR_SUBJECT_BYTES];
+
+		if (strcmp(rail->type, "auto") != 0 || strcmp(path->link, "tcp") != 0)
+			continue;
+		for (size_t n = 0; n < facts->path_count; n++) {
+			const struct doctor_path *other = &facts->paths[n];
+
+			if (other->peer != path->peer || strcmp(other->link, "verbs") != 0)
+				continue;
+			doctor_found(
+				report, doctor_subject_path(facts, path, subject), "mrcctl rails",
+				"its link is tcp, that of rail %s to the same peer is verbs%s%s",
+				facts->rails[other->rail].name,
+				rail->rdma.missing[0] != '\0' ? "; no device here: " : "",
+				rail->rdma.missing);
+			break;
+		}
+	}
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		for (size_t n = 0; n < i; n++) {
+			const struct doctor_rail *a = &facts->rails[n], *b = &facts->rails[i];
+			char subject[DOCTOR_SUBJECT_BYTES];
+
+			if (a->rdma.device[0] == '\0' || b->rdma.device[0] == '\0' ||
+			    strcmp(a->rdma.link_layer, b->rdma.link_layer) == 0)
+				continue;
+			doctor_found(report, doctor_subject_rails(a, b, subject), "rdma link",
+				     "%s and %s", a->rdma.link_layer, b->rdma.link_layer);
+		}
+	}
+}
+
+/* ---- counters ---- */
+
+static void doctor_rising(const struct doctor_counter *counters, size_t count, const char *subject,
+			  double seconds, const char *command, struct doctor_report *report)
+{
+	char seen[300] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < count && at < sizeof(seen); i++) {
+		const struct doctor_counter *counter = &counters[i];
+
+		if (counter->second > counter->first)
+			at += (size_t)snprintf(seen + at, sizeof(seen) - at, "%s%s by %" PRIu64,
+					       at > 0 ? ", " : "", counter->name,
+					       counter->second - counter->first);
+	}
+	if (at > 0)
+		doctor_found(report, subject, command, "in %.0f s: %s", seconds, seen);
+}
+
+void doctor_judge_rising(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	char subject[DOCTOR_SUBJECT_BYTES], command[64];
+
+	if (facts->seconds <= 0) {
+		doctor_unchecked(report, "all counters", "they were read once only");
+		return;
+	}
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+
+		snprintf(command, sizeof(command), "ethtool -S %s", rail->interface);
+		doctor_rising(rail->counters, rail->counter_count,
+			      doctor_subject_rail(rail, subject), facts->seconds, command, report);
+		if (rail->counter_count == 0)
+			doctor_unchecked(report, subject, "its interface has no counters to read");
+	}
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct doctor_path *path = &facts->paths[i];
+
+		doctor_rising(path->counters, path->counter_count,
+			      doctor_subject_path(facts, path, subject), facts->seconds,
+			      "mrcctl paths", report);
+	}
+}
