@@ -49,7 +49,8 @@ static int doctor_ask(const char *socket, json_t *answers[DOCTOR_ANSWER_COUNT],
 	static const char *const commands[DOCTOR_ANSWER_COUNT] = {"about", "rails", "peers",
 								  "paths"};
 
-	memset(answers, 0, DOCTOR_ANSWER_COUNT * sizeof(*answers));
+	for (int i = 0; i < DOCTOR_ANSWER_COUNT; i++)
+		answers[i] = NULL;
 	for (int i = 0; i < DOCTOR_ANSWER_COUNT; i++) {
 		json_t *question = json_pack("{s:s}", "command", commands[i]);
 		int r = mrcctl_ask(socket, question, &answers[i]);
