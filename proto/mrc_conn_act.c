@@ -94,9 +94,7 @@ static bool path_frame(struct mrc_conn *conn, struct mrc_action *act)
 {
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
-		bool has_word = path->do_path_open || path->do_proof || path->do_probe_ack ||
-				path->do_probe || path->do_keys;
-		bool can_talk = has_word && path->is_connected && !path->do_fence &&
+		bool can_talk = path->say_any && path->is_connected && !path->do_fence &&
 				(path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING) &&
 				mrc_path_has_room(path, MRC_ROOM_CONTROL);
 
@@ -182,7 +180,7 @@ static bool next_fence_frame(struct mrc_conn *conn, struct mrc_action *act)
 		struct mrc_path *path;
 		struct mrc_record *record;
 
-		if (!about->tell_fence && !about->tell_fenced)
+		if (!about->tell_any)
 			continue;
 		/* Said only once it is true: our own end is fenced. */
 		if (about->do_fence || about->is_connected) {
@@ -732,6 +730,8 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 
+		if (!path->do_any)
+			continue;
 		act->path = (struct mrc_act_path){.index = i,
 						  .path_epoch = path->epoch,
 						  .reason = path->reason};

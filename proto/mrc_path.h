@@ -155,25 +155,43 @@ struct mrc_path {
 	uint32_t prove_left;   /* so many more are to ask for a PROOF */
 	bool is_convicted;     /* left as corrupting, and has not proved itself since */
 
-	/* Flags of what is to be done or said; each stays set until it is. */
-	bool do_fence;
+	/*
+	 * Flags of what is to be done or said; each stays set until it is. All paths are
+	 * asked for each action: of the three groups, *_any is whether there is one at all.
+	 */
+	union {
+		struct {
+			bool do_fence;
+			bool do_strip;
+			bool do_connect;
+			bool do_carrier_ask;
+			bool do_state; /* tell the embedder of the new state */
+		};
+		uint64_t do_any;
+	};
+	union {
+		struct {
+			bool do_probe;
+			bool do_path_open;
+			bool do_keys;  /* some key is not told on this path */
+			bool do_proof; /* before the answer */
+			bool do_probe_ack;
+		};
+		uint64_t say_any;
+	};
+	union {
+		struct {
+			bool tell_fence;  /* PATH_FENCE of `epoch` */
+			bool tell_fenced; /* PATH_FENCED of fenced_tell_epoch */
+		};
+		uint64_t tell_any;
+	};
 	uint32_t fence_asked; /* epoch the embedder was asked to fence */
-	bool do_strip;
-	bool do_connect;
-	bool do_carrier_ask;
-	bool do_state; /* tell the embedder of the new state */
 	enum mrc_path_state state_told;
-	bool do_probe;
-	bool do_path_open;
-	bool do_keys;  /* some key is not told on this path */
-	bool do_proof; /* before the answer */
-	bool do_probe_ack;
 	uint64_t probe_ack_id;
 	uint64_t probe_ack_arg;
 	uint64_t probe_stamp_ns; /* when our last probe was made, to compare clocks */
 	uint64_t probe_came_ns;  /* when the peer's was taken in */
-	bool tell_fence;         /* PATH_FENCE of `epoch` */
-	bool tell_fenced;        /* PATH_FENCED of fenced_tell_epoch */
 	uint32_t fenced_tell_epoch;
 	uint64_t fenced_tell_count;
 	uint32_t moved_count; /* of the last time it left service */
