@@ -307,16 +307,14 @@ static bool client_turn(struct mrcd_client *client, uint64_t now_ns, bool *stays
 	return done > 0;
 }
 
-static void on_turn(evutil_socket_t fd, short what, void *context)
+void mrcd_client_side_turn(struct mrcd_client_side *side)
 {
-	struct mrcd_client_side *side = context;
 	uint64_t now_ns = mrcd_worker_now(side->worker);
 	struct mrcd_client *last = TAILQ_LAST(&side->active, mrcd_client_list);
 	struct mrcd_client *client;
 	bool had_work = !TAILQ_EMPTY(&side->dead) || side->touched_count > 0;
 	uint32_t pump_count;
 
-	side->is_turn_due = false;
 	/* Each once; who stays goes to the end of the line. */
 	while (last != NULL && (client = TAILQ_FIRST(&side->active)) != NULL) {
 		bool stays;
@@ -346,6 +344,14 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
 		mrcd_client_side_schedule(side);
 }
 
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_client_side *side = context;
+
+	side->is_turn_due = false;
+	mrcd_client_side_turn(side);
+}
+
 static void on_bell(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_client *client = context;
@@ -355,6 +361,11 @@ static void on_bell(evutil_socket_t fd, short what, void *context)
 	mrcd_client_activate(client);
 	/* Now, after the other events of this turn of the loop, not after another look at the kernel. */
 	event_active(client->side->turn_event, EV_TIMEOUT, 0);
+}
+
+static void on_bell_lookout(struct mrcd_lookout_source *source)
+{
+	mrcd_client_activate((void *)((char *)source - offsetof(struct mrcd_client, bell_source)));
 }
 
 static void client_hang_up(struct mrcd_client *client)
@@ -481,6 +492,8 @@ static int client_list(struct mrcd_client_side *side, struct mrcd_client *client
 	if (client->socket_event == NULL || client->bell_event == NULL ||
 	    event_add(client->socket_event, NULL) < 0 || event_add(client->bell_event, NULL) < 0)
 		return -ENOMEM;
+	client->bell_source.on_readable = on_bell_lookout;
+	mrcd_lookout_add(side->worker->lookout, client->bell_fd, &client->bell_source, true);
 	client->generation = ++side->generations[index];
 	client->fd = fd;
 	side->clients[index] = client;

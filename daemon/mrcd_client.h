@@ -31,6 +31,9 @@ void mrcd_client_side_free(struct mrcd_client_side *clients);
 void mrcd_client_side_perform(struct mrcd_client_side *clients, struct mrcd_peer *peer,
 			      const struct mrc_action *act);
 
+/* One part of what clients want: see "A turn" in mrcd_client_impl.h. The loop does it by itself. */
+void mrcd_client_side_turn(struct mrcd_client_side *clients);
+
 /* End of a pump: ring the bells of clients that got completions. */
 void mrcd_client_side_flush(struct mrcd_client_side *clients);
 

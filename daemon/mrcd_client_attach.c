@@ -436,8 +436,10 @@ void mrcd_client_close(struct mrcd_client *client)
 	}
 	if (client->socket_event != NULL)
 		event_free(client->socket_event);
-	if (client->bell_event != NULL)
+	if (client->bell_event != NULL) {
+		mrcd_lookout_remove(client->side->worker->lookout, client->bell_fd);
 		event_free(client->bell_event);
+	}
 	client->socket_event = client->bell_event = NULL;
 	if (client->fd >= 0)
 		close(client->fd);

@@ -41,6 +41,7 @@
 #include "mrcd_arena.h"
 #include "mrcd_client.h"
 #include "mrcd_log.h"
+#include "mrcd_lookout.h"
 #include "mrcd_peer.h"
 #include "mrcd_poison.h"
 #include "mrcd_quota.h"
@@ -229,6 +230,7 @@ struct mrcd_client {
 	int client_bell_read_fd; /* its read end, so that a write without readers raises no signal */
 	struct event *socket_event;
 	struct event *bell_event;
+	struct mrcd_lookout_source bell_source; /* likewise, while the worker looks */
 
 	struct mrcd_map rings, send_arena, landing;
 	uint32_t flow; /* the engines' name for it; never another client's */

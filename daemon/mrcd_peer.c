@@ -213,6 +213,9 @@ void mrcd_peer_stop(struct mrcd_peer *peer)
 	if (peer->is_stopped)
 		return;
 	peer->is_stopped = true;
+	if (peer->is_kicked)
+		TAILQ_REMOVE(&peer->worker->kicked, peer, kicked_entry);
+	peer->is_kicked = false;
 	if (peer->timer != NULL)
 		event_del(peer->timer);
 	if (peer->kick != NULL)
@@ -460,10 +463,25 @@ void mrcd_peer_pump(struct mrcd_peer *peer)
 {
 	if (peer->is_stopped)
 		return;
-	if (peer->is_pumping)
+	if (peer->is_pumping) {
 		peer->is_pump_wanted = true;
-	else
+	} else if (!peer->worker->is_in_look) {
 		event_active(peer->kick, 0, 0);
+	} else if (!peer->is_kicked) {
+		peer->is_kicked = true;
+		TAILQ_INSERT_TAIL(&peer->worker->kicked, peer, kicked_entry);
+	}
+}
+
+void mrcd_peer_pump_kicked(struct mrcd_worker *worker)
+{
+	struct mrcd_peer *last = TAILQ_LAST(&worker->kicked, mrcd_peer_list), *peer = NULL;
+
+	while (last != NULL && peer != last && (peer = TAILQ_FIRST(&worker->kicked)) != NULL) {
+		TAILQ_REMOVE(&worker->kicked, peer, kicked_entry);
+		peer->is_kicked = false;
+		mrcd_peer_pump_now(peer);
+	}
 }
 
 /* ---- calls from a kind of rail ---- */

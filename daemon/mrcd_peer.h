@@ -32,6 +32,12 @@ void mrcd_peer_stop(struct mrcd_peer *peer);
 /* Fences and frees its links. */
 void mrcd_peer_free(struct mrcd_peer *peer);
 
+/*
+ * Pump those for whom it was asked while the worker looks (mrcd_worker.h), once
+ * each; whom that asks for again has its turn next time.
+ */
+void mrcd_peer_pump_kicked(struct mrcd_worker *worker);
+
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
 

@@ -37,8 +37,10 @@ struct mrcd_peer {
 	struct mrc_conn *conn;             /* ours */
 	struct mrcd_peer_path paths[MRC_PATHS_MAX];
 	uint8_t path_count;
-	struct event *timer; /* ours; the engine's deadline */
-	struct event *kick;  /* ours; pump later in this turn */
+	struct event *timer;                 /* ours; the engine's deadline */
+	struct event *kick;                  /* ours; pump later in this turn */
+	TAILQ_ENTRY(mrcd_peer) kicked_entry; /* while is_kicked: pump at the end of this look */
+	bool is_kicked;
 	uint64_t armed_ns;   /* when `timer` will fire; MRC_NEVER: it will not */
 	uint32_t late_turns; /* polled once more so often for the deadline that is due */
 	uint32_t hold_count; /* holds the engine has */

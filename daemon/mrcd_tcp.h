@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "mrcd_handshake.h"
+#include "mrcd_lookout.h"
 #include "mrcd_outq.h"
 #include "mrcd_rail.h"
 #include "mrcd_resolve.h"
@@ -113,9 +114,10 @@ struct mrcd_tcp_link {
 	LIST_ENTRY(mrcd_tcp_link) entry;
 	int fd; /* -1: closed */
 	struct event read_event;
-	struct event write_event; /* armed while the socket takes no more */
-	struct event down_event;  /* made active to report a failed write from outside the pump */
-	int write_error;          /* the errno that it reports */
+	struct mrcd_lookout_source lookout_source; /* as read_event, while the worker looks */
+	struct event write_event;                  /* armed while the socket takes no more */
+	struct event down_event; /* made active to report a failed write from outside the pump */
+	int write_error;         /* the errno that it reports */
 
 	/* Sending. */
 	struct mrcd_outq outq;

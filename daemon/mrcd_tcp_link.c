@@ -18,9 +18,8 @@ static const uint8_t tail_cut = MRCD_TCP_TAIL_CUT, tail_whole = MRCD_TCP_TAIL_WH
 
 /* ---- life ---- */
 
-static void on_readable(evutil_socket_t fd, short what, void *context)
+static void link_read(struct mrcd_tcp_link *link)
 {
-	struct mrcd_tcp_link *link = context;
 	struct mrcd_peer *peer = link->link.peer;
 	struct mrcd_tcp_failure failure;
 
@@ -29,6 +28,21 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
 		mrcd_peer_pump(peer);
 	else
 		mrcd_tcp_link_down(link, failure.reason, failure.why);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
+{
+	link_read(context);
+}
+
+static void on_lookout(struct mrcd_lookout_source *source)
+{
+	struct mrcd_tcp_link *link =
+		(void *)((char *)source - offsetof(struct mrcd_tcp_link, lookout_source));
+
+	/* Another source of the same look may have closed it. */
+	if (link->fd >= 0)
+		link_read(link);
 }
 
 static void on_down(evutil_socket_t fd, short what, void *context)
@@ -82,6 +96,7 @@ int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint
 	};
 	link->tcp = tcp;
 	link->fd = fd;
+	link->lookout_source.on_readable = on_lookout;
 	event_assign(&link->read_event, base, fd, EV_READ | EV_PERSIST, on_readable, link);
 	event_assign(&link->write_event, base, fd, EV_WRITE, on_writable, link);
 	event_assign(&link->down_event, base, -1, 0, on_down, link);
@@ -93,8 +108,10 @@ int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint
 void mrcd_tcp_link_start(struct mrcd_tcp_link *link)
 {
 	/* It may have been fenced in the call that took it up. */
-	if (link->fd >= 0)
-		event_add(&link->read_event, NULL);
+	if (link->fd < 0)
+		return;
+	event_add(&link->read_event, NULL);
+	mrcd_lookout_add(link->tcp->rail->worker->lookout, link->fd, &link->lookout_source, false);
 }
 
 static void link_free(struct mrcd_tcp_link *link)
@@ -111,6 +128,7 @@ void mrcd_tcp_link_close(struct mrcd_tcp_link *link)
 	if (link->fd < 0)
 		return;
 	event_del(&link->read_event);
+	mrcd_lookout_remove(tcp->rail->worker->lookout, link->fd);
 	event_del(&link->write_event);
 	event_del(&link->down_event);
 	if (link->link.is_mute || !tcp->rail->is_carrier_up)

@@ -15,6 +15,7 @@
 #include "mrcd_control.h"
 #include "mrcd_event_log.h"
 #include "mrcd_log.h"
+#include "mrcd_lookout.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
 #include "mrcd_trace.h"
@@ -23,6 +24,8 @@
 #define MRCD_WORKER_PRIORITIES 3
 /* Callbacks between two polls. */
 #define MRCD_WORKER_CALLBACKS_MAX 64
+/* So long is looked without a turn of the loop: timers and other descriptors wait for that. */
+#define MRCD_WORKER_LOOK_NS (50 * MRC_US)
 
 static const struct mrcd_conf_rail mrcd_worker_loop_conf = {.name = "loop"};
 
@@ -66,16 +69,38 @@ static struct event_base *mrcd_worker_base_new(void)
 	return base;
 }
 
+/*
+ * Look at the rings of clients and the sockets of links, which is where work
+ * comes from, without a turn of the loop around it: that costs more than all of
+ * this. False: enough for now; the loop has something to do, or it is time.
+ */
+static bool mrcd_worker_look(struct mrcd_worker *worker, uint64_t until_ns)
+{
+	mrcd_client_side_turn(worker->clients);
+	mrcd_lookout_take(worker->lookout);
+	mrcd_peer_pump_kicked(worker);
+	return mrcd_worker_now(worker) < until_ns &&
+	       event_base_get_num_events(worker->base, EVENT_BASE_COUNT_ACTIVE) == 0;
+}
+
 static void mrcd_worker_on_look(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_worker *worker = context;
-	bool do_yield;
+	uint64_t until_ns = mrcd_worker_now(worker) + MRCD_WORKER_LOOK_NS;
+	bool do_yield, is_enough = false;
 
-	if (!mrc_look_on(&worker->look, mrcd_worker_now(worker), &do_yield))
+	if (worker->clients == NULL)
 		return;
-	if (do_yield)
-		sched_yield(); /* whoever we wait for may need this processor */
-	mrcd_worker_look_soon(worker);
+	worker->is_in_look = true;
+	while (!is_enough && mrc_look_on(&worker->look, worker->now_ns, &do_yield)) {
+		if (do_yield)
+			sched_yield(); /* whoever we wait for may need this processor */
+		is_enough = !mrcd_worker_look(worker, until_ns);
+	}
+	worker->is_in_look = false;
+	mrcd_peer_pump_kicked(worker);
+	if (is_enough)
+		mrcd_worker_look_soon(worker);
 }
 
 static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_conf_rail *conf)
@@ -158,6 +183,7 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 	MRC_ASSERT(conf->rail_count <= MRCD_RAILS_MAX);
 	worker->conf = conf;
 	LIST_INIT(&worker->regions);
+	TAILQ_INIT(&worker->kicked);
 	worker->start_ns = mrcd_worker_now(worker);
 	while (worker->boot_id == 0)
 		mrcd_auth_random(&worker->boot_id, sizeof(worker->boot_id));
@@ -173,6 +199,9 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 	mrc_look_init(&worker->look, conf->spin_ns, worker->start_ns);
 	worker->look_event = evtimer_new(worker->base, mrcd_worker_on_look, worker);
 	if (worker->look_event == NULL)
+		goto err_free_worker;
+	r = mrcd_lookout_new(&worker->lookout);
+	if (r < 0)
 		goto err_free_worker;
 	r = mrcd_traces_new(worker, &worker->traces);
 	if (r < 0)
@@ -297,6 +326,7 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	for (int i = 0; i < 2; i++)
 		mrcd_peer_free(worker->loop_ends[i]);
 	free(worker->peers);
+	mrcd_lookout_free(worker->lookout);
 	if (worker->look_event != NULL)
 		event_free(worker->look_event);
 	if (worker->base != NULL)

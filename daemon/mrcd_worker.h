@@ -17,6 +17,7 @@
 #define MRCD_WORKER_H
 
 #include <event2/event.h>
+#include <sys/queue.h>
 
 #include "mrc_look.h"
 #include "mrcd_conf.h"
@@ -26,6 +27,7 @@ struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_event_log;   /* mrcd_event_log.h */
+struct mrcd_lookout;     /* mrcd_lookout.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
 struct mrcd_reload;      /* mrcd_reload.h */
@@ -53,7 +55,10 @@ struct mrcd_worker {
 	struct mrcd_event_log *events;    /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
 	struct mrc_look look;
-	struct event *look_event; /* ours; pending while look.is_looking */
+	struct event *look_event;     /* ours; pending while look.is_looking */
+	struct mrcd_lookout *lookout; /* ours */
+	bool is_in_look;              /* in look_event's callback, which pumps who is kicked */
+	TAILQ_HEAD(mrcd_peer_list, mrcd_peer) kicked; /* by it */
 	/* Reads the configuration again, as mrcd_reload(); main()'s. NULL: nobody can. */
 	int (*read_again)(void *context, struct mrcd_reload *reload_out);
 	void *read_again_context;
