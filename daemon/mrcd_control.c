@@ -294,14 +294,13 @@ static const struct mrcd_control_command {
 	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
-	{"about", false, mrcd_control_about},
+	{"about", false, mrcd_control_about},       {"several", false, mrcd_control_several},
 };
 
-static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,
-				     bool may_change)
+json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change)
 {
 	const char *name = json_string_value(json_object_get(command, "command"));
-	char names[256];
+	char names[512];
 	size_t at = 0;
 
 	for (size_t i = 0; name != NULL && i < MRC_ARRAY_LEN(mrcd_control_commands); i++) {
@@ -315,7 +314,7 @@ static json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *c
 						  name);
 		return c->answer(worker, command);
 	}
-	for (size_t i = 0; i < MRC_ARRAY_LEN(mrcd_control_commands); i++)
+	for (size_t i = 0; i < MRC_ARRAY_LEN(mrcd_control_commands) && at < sizeof(names); i++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i > 0 ? ", " : "",
 				       mrcd_control_commands[i].name);
 	if (name == NULL)

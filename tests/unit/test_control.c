@@ -100,6 +100,12 @@ static void control_refuses_what_is_no_command_and_says_what_is(void **state)
 		{"{\"command\": \"events\", \"since\": -1}", "\"since\" is to be a number from 0"},
 		{"{\"command\": \"stalls\", \"since_ns\": \"x\"}",
 		 "\"since_ns\" is to be a number"},
+		{"{\"command\": \"several\"}",
+		 "several wants \"commands\", an array of at most 16"},
+		{"{\"command\": \"several\", \"commands\": \"rails\"}", "several wants"},
+		{"{\"command\": \"several\", \"commands\": "
+		 "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
+		 "several wants"},
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
@@ -132,6 +138,42 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 		json_decref(answer);
 	}
 	assert_false(stage->worker->rails[1].is_draining);
+}
+
+static void control_answers_several_questions_in_one(void **state)
+{
+	struct stage *stage = *state;
+	json_t *answer = ask(stage,
+			     "{\"command\": \"several\", \"commands\": [\"status\", "
+			     "{\"command\": \"rails\"}, \"halt\", "
+			     "{\"command\": \"several\", \"commands\": []}, 7, "
+			     "{\"command\": \"drain\", \"rail\": \"r1\"}, \"peers\"]}",
+			     true);
+	static const char *const errors[] = {NULL,
+					     NULL,
+					     "no command \"halt\"",
+					     "no place within itself",
+					     "\"command\" is missing",
+					     "only root",
+					     NULL};
+	json_t *result = json_object_get(answer, "result");
+
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_int_equal(json_array_size(result), MRC_ARRAY_LEN(errors));
+	for (size_t i = 0; i < MRC_ARRAY_LEN(errors); i++) {
+		const json_t *one = json_array_get(result, i);
+		const char *error = json_string_value(json_object_get(one, "error"));
+
+		assert_true(json_boolean_value(json_object_get(one, "ok")) == (errors[i] == NULL));
+		if (errors[i] != NULL && strstr(error, errors[i]) == NULL)
+			fail_msg("%zu is answered \"%s\", without \"%s\"", i, error, errors[i]);
+	}
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(json_array_get(result, 0), "result"), "host")),
+			    "a");
+	assert_int_equal(json_array_size(json_object_get(json_array_get(result, 1), "result")), 2);
+	assert_false(stage->worker->rails[1].is_draining); /* whoever asks, it only looks */
+	json_decref(answer);
 }
 
 static void control_drains_and_gives_back(void **state)
@@ -500,6 +542,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(control_refuses_what_is_no_command_and_says_what_is),
 		TEST(control_changes_nothing_for_those_who_may_only_look),
+		TEST(control_answers_several_questions_in_one),
 		TEST(control_drains_and_gives_back),
 		TEST(control_tells_what_others_rely_on),
 		TEST(control_tells_events_and_what_comes_after_them),
