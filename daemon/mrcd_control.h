@@ -41,16 +41,4 @@ void mrcd_control_free(struct mrcd_control *control);
 json_t *mrcd_control_answer(struct mrcd_worker *worker, const char *line, size_t line_bytes,
 			    bool may_change);
 
-/* ---- for commands that have a file of their own ---- */
-
-/* {"ok": false, "error": text}; the text names what is allowed. */
-json_t *mrcd_control_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Steals `result`. */
-json_t *mrcd_control_ok(json_t *result);
-/* What a command is answered, as an object; as mrcd_control_answer(). */
-json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change);
-
-/* mrcd_control_several.c: only looks, whoever asks */
-json_t *mrcd_control_several(struct mrcd_worker *worker, const json_t *command);
-
 #endif

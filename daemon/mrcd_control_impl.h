@@ -2,9 +2,10 @@
 /*
  * mrcd_control_impl - what the files of the control socket's commands share
  *
- *	mrcd_control.c         connections, the table of commands, most of them
- *	mrcd_control_keys.c    keys, and reading the configuration again
- *	mrcd_control_events.c  events, stalls
+ *	mrcd_control.c          connections, the table of commands, most of them
+ *	mrcd_control_keys.c     keys, and reading the configuration again
+ *	mrcd_control_events.c   events, stalls
+ *	mrcd_control_several.c  several questions in one
  *
  * A command is asked an object and answers one, a new reference.
  *
@@ -22,6 +23,10 @@ json_t *mrcd_control_ok(json_t *result);
 /* Steals `more`. */
 void mrcd_control_extend(json_t *array, json_t *more);
 
+/* What a command, an object, is answered; as mrcd_control_answer(). */
+json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change);
+
+json_t *mrcd_control_several(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_keys(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command);
 

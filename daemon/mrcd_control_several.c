@@ -7,7 +7,7 @@
  *
  * One answer for each, in order; one that is refused does not keep the others from being answered.
  */
-#include "mrcd_control.h"
+#include "mrcd_control_impl.h"
 
 #include <string.h>
 

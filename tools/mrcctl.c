@@ -12,29 +12,17 @@
 #include <string.h>
 
 #include "mrcctl_ask.h"
+#include "mrcctl_command.h"
+#include "mrcctl_complete.h"
 #include "mrcctl_doctor.h"
 #include "mrcctl_events.h"
 #include "mrcctl_keys.h"
 #include "mrcctl_show.h"
 #include "mrcctl_table.h"
+#include "mrcctl_top.h"
 #include "mrcctl_trace.h"
 
-struct mrcctl_command {
-	const char *name;
-	enum {
-		MRCCTL_ALONE,
-		MRCCTL_RAIL,
-		MRCCTL_WHAT_RAIL,
-		MRCCTL_CHANNEL,
-		MRCCTL_EVENTS,
-		MRCCTL_DOCTOR
-	} takes;
-	/* NULL: trace, events, doctor */
-	void (*show)(const json_t *result, FILE *out, bool has_colour);
-	const char *help;
-};
-
-static const struct mrcctl_command mrcctl_commands[] = {
+const struct mrcctl_command mrcctl_commands[] = {
 	{"status", MRCCTL_ALONE, mrcctl_show_status, "how the daemon is, in a few lines"},
 	{"rails", MRCCTL_ALONE, mrcctl_show_rails,
 	 "this host's rails: carrier, traffic, strangers"},
@@ -45,53 +33,58 @@ static const struct mrcctl_command mrcctl_commands[] = {
 	{"keys", MRCCTL_ALONE, mrcctl_show_keys,
 	 "the keys shared with peers, and who lives by them"},
 	{"reload", MRCCTL_ALONE, mrcctl_show_reload, "read the configuration again"},
-	{"events", MRCCTL_EVENTS, NULL, "what befell paths, rails and peers"},
+	{"events", MRCCTL_ALONE, NULL, "what befell paths, rails and peers"},
+	{"top", MRCCTL_ALONE, NULL, "all of that and what happens, live on the terminal"},
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
 	 "take RAIL out of service; traffic moves away first"},
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
-	{"doctor", MRCCTL_DOCTOR, NULL, "what degrades in silence, why it matters, what to do"},
+	{"doctor", MRCCTL_ALONE, NULL, "what degrades in silence, why it matters, what to do"},
 	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
 	{"drill", MRCCTL_WHAT_RAIL, mrcctl_show_drill, "tests of mrcd: break something of RAIL"},
 };
 
-struct mrcctl_options {
+const size_t mrcctl_command_count = sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]);
+
+const struct mrcctl_option mrcctl_options[MRCCTL_OPTIONS_COUNT] = {
+#define X(id, name, argument, commands, help) {name, argument, commands, help},
+	MRCCTL_OPTIONS(X)
+#undef X
+};
+
+/* What was asked for on the command line. */
+struct mrcctl_asked {
 	char socket[4096];
-	bool is_json;
-	bool is_forced;
-	bool is_following;
+	bool is_given[MRCCTL_OPTIONS_COUNT];
+	const char *seconds; /* as given: trace and doctor read it; NULL: not given */
 	struct mrcctl_trace_options trace;
-	const char *trace_option; /* one that goes with trace and was given; NULL: none */
-	const char *seconds; /* --seconds as given: trace and doctor read it; NULL: not given */
-	bool is_verbose;
+	struct mrcctl_top_options top;
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL", "", ""};
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL"};
+	static const char *const shorts[MRCCTL_OPTIONS_COUNT] = {
+		[MRCCTL_OPTION_HELP] = "-h,", [MRCCTL_OPTION_VERBOSE] = "-v,"};
+	char text[40];
 
 	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL|CHANNEL]\n\nCommands:\n");
-	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++)
+	for (size_t i = 0; i < mrcctl_command_count; i++)
 		fprintf(out, "  %-8s%-15s %s\n", mrcctl_commands[i].name,
 			arguments[mrcctl_commands[i].takes], mrcctl_commands[i].help);
+	fprintf(out, "\nOptions:\n");
+	for (size_t i = 0; i < MRCCTL_OPTIONS_COUNT; i++) {
+		const struct mrcctl_option *option = &mrcctl_options[i];
+
+		snprintf(text, sizeof(text), "--%s%s%s", option->name,
+			 option->argument != NULL ? " " : "",
+			 option->argument != NULL ? option->argument : "");
+		fprintf(out, "  %-3s %-18s %s%s%s\n", shorts[i] != NULL ? shorts[i] : "", text,
+			option->commands != NULL ? option->commands : "",
+			option->commands != NULL ? ": " : "", option->help);
+	}
 	fprintf(out,
-		"\nOptions:\n"
-		"      --json             print the daemon's answer as JSON\n"
-		"      --force            drain: also the last good path to a peer\n"
-		"      --follow           events: go on with what befalls from now on\n"
-		"      --every N          trace: one message of so many (100)\n"
-		"      --count N          trace: end after so many (1000), show a bar for each\n"
-		"      --seconds N        trace: end after so long (10)\n"
-		"                         doctor: read counters so long apart (2)\n"
-		"  -v, --verbose          doctor: also what could not be checked, and why\n"
-		"      --perfetto FILE    trace: write it for ui.perfetto.dev; - for stdout\n"
-		"      --socket PATH      the daemon's control socket; default $MRC_CONTROL,\n"
-		"                         else " MRCCTL_SOCKET "\n"
-		"      --runtime-dir DIR  the daemon's runtime-dir: DIR/control.sock\n"
-		"      --version          print the version\n"
-		"  -h, --help             print this\n"
-		"\n"
-		"Exit status: 0 done, 1 the daemon says no or doctor found something, 2 usage, 3 "
-		"no daemon reached.\n");
+		"\nExit status: 0 done, 1 the daemon says no or doctor found something, 2 usage,\n"
+		"3 no daemon reached.\n");
 }
 
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -108,16 +101,28 @@ static int mrcctl_usage_error(const char *format, ...)
 	return MRCCTL_EXIT_USAGE;
 }
 
-static const struct mrcctl_command *mrcctl_command_find(const char *name)
+const struct mrcctl_command *mrcctl_command_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]); i++) {
+	for (size_t i = 0; i < mrcctl_command_count; i++) {
 		if (strcmp(mrcctl_commands[i].name, name) == 0)
 			return &mrcctl_commands[i];
 	}
 	return NULL;
 }
 
-static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_command *command,
+bool mrcctl_option_goes_with(const struct mrcctl_option *option, const char *command)
+{
+	size_t len = strlen(command);
+
+	for (const char *at = option->commands; at != NULL; at = strchr(at, '|')) {
+		at += at[0] == '|' ? 1 : 0;
+		if (strncmp(at, command, len) == 0 && (at[len] == '|' || at[len] == '\0'))
+			return true;
+	}
+	return option->commands == NULL;
+}
+
+static int mrcctl_run(const struct mrcctl_asked *asked, const struct mrcctl_command *command,
 		      const char *what, const char *rail)
 {
 	json_t *question = json_pack("{s:s}", "command", command->name), *result;
@@ -130,13 +135,13 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 	}
 	if (what != NULL)
 		json_object_set_new(question, "what", json_string(what));
-	if (options->is_forced)
+	if (asked->is_given[MRCCTL_OPTION_FORCE])
 		json_object_set_new(question, "force", json_true());
-	r = mrcctl_ask(options->socket, question, &result);
+	r = mrcctl_ask(asked->socket, question, &result);
 	json_decref(question);
 	if (r != 0)
 		return r;
-	if (options->is_json) {
+	if (asked->is_given[MRCCTL_OPTION_JSON]) {
 		json_dumpf(result, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
 		putchar('\n');
 	} else {
@@ -150,64 +155,49 @@ static int mrcctl_run(const struct mrcctl_options *options, const struct mrcctl_
 	return EXIT_SUCCESS;
 }
 
-static int mrcctl_run_doctor(const struct mrcctl_options *options)
-{
-	struct mrcctl_doctor_options doctor = {
-		.seconds = MRCCTL_DOCTOR_SECONDS,
-		.is_verbose = options->is_verbose,
-		.is_json = options->is_json,
-	};
-
-	if (options->seconds != NULL &&
-	    !mrcctl_doctor_seconds_take(options->seconds, &doctor.seconds))
-		return mrcctl_usage_error("--seconds: a whole number from 0 to %d is wanted",
-					  MRCCTL_DOCTOR_SECONDS_MAX);
-	return mrcctl_doctor(options->socket, &doctor);
-}
-
-enum {
-	OPT_SOCKET = 256,
-	OPT_RUNTIME_DIR,
-	OPT_JSON,
-	OPT_FORCE,
-	OPT_FOLLOW,
-	OPT_VERSION,
-	OPT_EVERY,
-	OPT_COUNT,
-	OPT_SECONDS,
-	OPT_PERFETTO,
-};
-
-/* An option of trace. 0, or the exit status. */
-static int mrcctl_trace_option(struct mrcctl_options *options, int option, const char *text)
+/* What an option says, but for those that end the program. 0, or the exit status. */
+static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id id,
+			      const char *text)
 {
 	char error[MRCCTL_TRACE_ERROR_BYTES];
 	int r = 0;
 
-	switch (option) {
-	case OPT_EVERY:
-		options->trace_option = "--every";
-		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_EVERY, text, error);
+	asked->is_given[id] = true;
+	switch (id) {
+	case MRCCTL_OPTION_EVERY:
+		r = mrcctl_trace_option_take(&asked->trace, MRCCTL_TRACE_EVERY, text, error);
 		break;
-	case OPT_COUNT:
-		options->trace_option = "--count";
-		r = mrcctl_trace_option_take(&options->trace, MRCCTL_TRACE_COUNT, text, error);
+	case MRCCTL_OPTION_COUNT:
+		r = mrcctl_trace_option_take(&asked->trace, MRCCTL_TRACE_COUNT, text, error);
 		break;
-	case OPT_PERFETTO:
-		options->trace_option = "--perfetto";
-		options->trace.perfetto = text;
+	case MRCCTL_OPTION_SECONDS:
+		asked->seconds = text;
+		break;
+	case MRCCTL_OPTION_PERFETTO:
+		asked->trace.perfetto = text;
+		break;
+	case MRCCTL_OPTION_INTERVAL:
+		r = mrcctl_top_interval_parse(text, &asked->top.interval_ns);
+		snprintf(error, sizeof(error), "--interval '%.64s': allowed is 100ms to 3600s",
+			 text);
+		break;
+	case MRCCTL_OPTION_SOCKET:
+		snprintf(asked->socket, sizeof(asked->socket), "%s", text);
+		break;
+	case MRCCTL_OPTION_RUNTIME_DIR:
+		snprintf(asked->socket, sizeof(asked->socket), "%s/control.sock", text);
 		break;
 	default:
-		break;
+		break; /* that it is given is all there is to it */
 	}
 	return r < 0 ? mrcctl_usage_error("%s", error) : 0;
 }
 
 /* What goes with what. 0, or the exit status. */
-static int mrcctl_check(const struct mrcctl_options *options, const struct mrcctl_command *command,
+static int mrcctl_check(const struct mrcctl_asked *asked, const struct mrcctl_command *command,
 			int argc, char **argv)
 {
-	static const int wanted[] = {1, 2, 3, 2, 1, 1};
+	static const int wanted[] = {1, 2, 3, 2};
 	int given = argc - optind;
 
 	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
@@ -217,115 +207,112 @@ static int mrcctl_check(const struct mrcctl_options *options, const struct mrcct
 					  command->takes == MRCCTL_CHANNEL ? "channel" : "rail");
 	if (given > wanted[command->takes])
 		return mrcctl_usage_error("unexpected argument \"%s\"", argv[argc - 1]);
-	if (options->is_forced && strcmp(command->name, "drain") != 0)
-		return mrcctl_usage_error("--force goes with drain, not with %s", command->name);
-	if (options->is_following && command->takes != MRCCTL_EVENTS)
-		return mrcctl_usage_error("--follow goes with events, not with %s", command->name);
-	if (options->is_verbose && command->takes != MRCCTL_DOCTOR)
-		return mrcctl_usage_error("-v goes with doctor, not with %s", command->name);
-	if (options->seconds != NULL && command->takes != MRCCTL_CHANNEL &&
-	    command->takes != MRCCTL_DOCTOR)
-		return mrcctl_usage_error("--seconds goes with trace and doctor, not with %s",
-					  command->name);
-	if (options->trace_option != NULL && command->takes != MRCCTL_CHANNEL)
-		return mrcctl_usage_error("%s goes with trace, not with %s", options->trace_option,
-					  command->name);
-	if (options->is_json && options->trace.perfetto != NULL &&
-	    strcmp(options->trace.perfetto, "-") == 0)
+	for (size_t i = 0; i < MRCCTL_OPTIONS_COUNT; i++) {
+		const struct mrcctl_option *option = &mrcctl_options[i];
+
+		if (asked->is_given[i] && !mrcctl_option_goes_with(option, command->name))
+			return mrcctl_usage_error("--%s goes with %s, not with %s", option->name,
+						  option->commands, command->name);
+	}
+	if (asked->is_given[MRCCTL_OPTION_JSON] && asked->trace.perfetto != NULL &&
+	    strcmp(asked->trace.perfetto, "-") == 0)
 		return mrcctl_usage_error("--json and --perfetto - both want the standard output");
 	return 0;
 }
 
+static int mrcctl_run_doctor(const struct mrcctl_asked *asked)
+{
+	struct mrcctl_doctor_options doctor = {
+		.seconds = MRCCTL_DOCTOR_SECONDS,
+		.is_verbose = asked->is_given[MRCCTL_OPTION_VERBOSE],
+		.is_json = asked->is_given[MRCCTL_OPTION_JSON],
+	};
+
+	if (asked->seconds != NULL && !mrcctl_doctor_seconds_take(asked->seconds, &doctor.seconds))
+		return mrcctl_usage_error("--seconds: a whole number from 0 to %d is wanted",
+					  MRCCTL_DOCTOR_SECONDS_MAX);
+	return mrcctl_doctor(asked->socket, &doctor);
+}
+
+static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_command *command,
+			      int argc, char **argv)
+{
+	char error[MRCCTL_TRACE_ERROR_BYTES];
+
+	if (command->takes == MRCCTL_CHANNEL) {
+		if ((asked->seconds != NULL &&
+		     mrcctl_trace_option_take(&asked->trace, MRCCTL_TRACE_SECONDS, asked->seconds,
+					      error) < 0) ||
+		    mrcctl_trace_target_take(&asked->trace, argv[optind + 1], error) < 0)
+			return mrcctl_usage_error("%s", error);
+		return mrcctl_trace(asked->socket, &asked->trace,
+				    asked->is_given[MRCCTL_OPTION_JSON]);
+	}
+	if (strcmp(command->name, "top") == 0) {
+		asked->top.is_json = asked->is_given[MRCCTL_OPTION_JSON];
+		asked->top.is_once = asked->is_given[MRCCTL_OPTION_ONCE];
+		asked->top.is_ascii = asked->is_given[MRCCTL_OPTION_ASCII];
+		return mrcctl_top(asked->socket, &asked->top);
+	}
+	if (strcmp(command->name, "doctor") == 0)
+		return mrcctl_run_doctor(asked);
+	if (strcmp(command->name, "events") == 0)
+		return mrcctl_events(asked->socket, asked->is_given[MRCCTL_OPTION_FOLLOW],
+				     asked->is_given[MRCCTL_OPTION_JSON]);
+	return mrcctl_run(asked, command,
+			  command->takes == MRCCTL_WHAT_RAIL ? argv[optind + 1] : NULL,
+			  command->takes != MRCCTL_ALONE ? argv[argc - 1] : NULL);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"socket", required_argument, NULL, OPT_SOCKET},
-		{"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
-		{"json", no_argument, NULL, OPT_JSON},
-		{"force", no_argument, NULL, OPT_FORCE},
-		{"follow", no_argument, NULL, OPT_FOLLOW},
-		{"every", required_argument, NULL, OPT_EVERY},
-		{"count", required_argument, NULL, OPT_COUNT},
-		{"seconds", required_argument, NULL, OPT_SECONDS},
-		{"perfetto", required_argument, NULL, OPT_PERFETTO},
-		{"version", no_argument, NULL, OPT_VERSION},
-		{"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
+	enum { VALUE_FIRST = 256 };
+	struct option long_options[MRCCTL_OPTIONS_COUNT + 1] = {0};
 	const char *from_environment = getenv("MRC_CONTROL");
-	struct mrcctl_options options = {0};
+	struct mrcctl_asked asked = {.top.interval_ns = MRCCTL_TOP_INTERVAL_NS};
 	const struct mrcctl_command *command;
-	char error[MRCCTL_TRACE_ERROR_BYTES];
-	int option, r;
+	int value, r;
 
-	mrcctl_trace_options_init(&options.trace);
-	snprintf(options.socket, sizeof(options.socket), "%s",
+	mrcctl_trace_options_init(&asked.trace);
+	snprintf(asked.socket, sizeof(asked.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
 									 : MRCCTL_SOCKET);
-	while ((option = getopt_long(argc, argv, "hv", long_options, NULL)) != -1) {
-		switch (option) {
-		case OPT_SOCKET:
-			snprintf(options.socket, sizeof(options.socket), "%s", optarg);
-			break;
-		case OPT_RUNTIME_DIR:
-			snprintf(options.socket, sizeof(options.socket), "%s/control.sock", optarg);
-			break;
-		case OPT_JSON:
-			options.is_json = true;
-			break;
-		case OPT_FORCE:
-			options.is_forced = true;
-			break;
-		case OPT_FOLLOW:
-			options.is_following = true;
-			break;
-		case OPT_SECONDS:
-			options.seconds = optarg;
-			break;
-		case 'v':
-			options.is_verbose = true;
-			break;
-		case OPT_EVERY:
-		case OPT_COUNT:
-		case OPT_PERFETTO:
-			r = mrcctl_trace_option(&options, option, optarg);
-			if (r != 0)
-				return r;
-			break;
-		case OPT_VERSION:
+	if (argc > 1 && strcmp(argv[1], "--complete") == 0)
+		return mrcctl_complete(asked.socket, argc - 2, argv + 2, stdout);
+	for (int i = 0; i < MRCCTL_OPTIONS_COUNT; i++)
+		long_options[i] = (struct option){
+			.name = mrcctl_options[i].name,
+			.has_arg = mrcctl_options[i].argument != NULL ? required_argument
+								      : no_argument,
+			.val = VALUE_FIRST + i,
+		};
+	while ((value = getopt_long(argc, argv, "hv", long_options, NULL)) != -1) {
+		if (value == 'v')
+			value = VALUE_FIRST + MRCCTL_OPTION_VERBOSE;
+		if (value == VALUE_FIRST + MRCCTL_OPTION_VERSION) {
 			printf("mrcctl %s\n", MRC_VERSION);
 			return EXIT_SUCCESS;
-		case 'h':
+		}
+		if (value == 'h' || value == VALUE_FIRST + MRCCTL_OPTION_HELP) {
 			mrcctl_usage(stdout);
 			return EXIT_SUCCESS;
-		default:
+		}
+		if (value < VALUE_FIRST) {
 			mrcctl_usage(stderr);
 			return MRCCTL_EXIT_USAGE;
 		}
+		r = mrcctl_option_take(&asked, (enum mrcctl_option_id)(value - VALUE_FIRST),
+				       optarg);
+		if (r != 0)
+			return r;
 	}
 	if (optind >= argc)
 		return mrcctl_usage_error("a command is missing");
 	command = mrcctl_command_find(argv[optind]);
 	if (command == NULL)
 		return mrcctl_usage_error("there is no command \"%s\"", argv[optind]);
-	r = mrcctl_check(&options, command, argc, argv);
+	r = mrcctl_check(&asked, command, argc, argv);
 	if (r != 0)
 		return r;
-	if (command->takes == MRCCTL_DOCTOR)
-		return mrcctl_run_doctor(&options);
-	if (command->takes == MRCCTL_CHANNEL) {
-		if (options.seconds != NULL &&
-		    mrcctl_trace_option_take(&options.trace, MRCCTL_TRACE_SECONDS, options.seconds,
-					     error) < 0)
-			return mrcctl_usage_error("%s", error);
-		if (mrcctl_trace_target_take(&options.trace, argv[optind + 1], error) < 0)
-			return mrcctl_usage_error("%s", error);
-		return mrcctl_trace(options.socket, &options.trace, options.is_json);
-	}
-	if (command->takes == MRCCTL_EVENTS)
-		return mrcctl_events(options.socket, options.is_following, options.is_json);
-	return mrcctl_run(&options, command,
-			  command->takes == MRCCTL_WHAT_RAIL ? argv[optind + 1] : NULL,
-			  command->takes != MRCCTL_ALONE ? argv[argc - 1] : NULL);
+	return mrcctl_command_run(&asked, command, argc, argv);
 }

@@ -9,23 +9,30 @@
 
 #define MRCCTL_TIMEOUT_S 10
 
+const char *mrcctl_unreached_text(int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return "no daemon is there";
+	case -EAGAIN:
+		return "the daemon did not answer in time";
+	case -EBADMSG:
+		return "what answers there is not mrcd";
+	case -ECONNRESET:
+		return "the daemon closed the connection";
+	default:
+		return strerror(-error);
+	}
+}
+
 static int mrcctl_unreached(const char *socket, int error)
 {
-	const char *why = strerror(-error);
-
-	if (error == -ENOENT || error == -ECONNREFUSED)
-		why = "no daemon is there";
-	else if (error == -EAGAIN)
-		why = "the daemon did not answer in time";
-	else if (error == -EBADMSG)
-		why = "what answers there is not mrcd";
-	else if (error == -ECONNRESET)
-		why = "the daemon closed the connection";
 	fprintf(stderr,
 		"mrcctl: cannot reach mrcd at %s: %s\n"
 		"mrcctl: another socket is named with --socket PATH, --runtime-dir DIR or "
 		"$MRC_CONTROL\n",
-		socket, why);
+		socket, mrcctl_unreached_text(error));
 	return MRCCTL_EXIT_UNREACHED;
 }
 

@@ -20,4 +20,7 @@ enum { MRCCTL_EXIT_REFUSED = 1, MRCCTL_EXIT_USAGE = 2, MRCCTL_EXIT_UNREACHED = 3
  */
 int mrcctl_ask(const char *socket, const json_t *question, json_t **result_out);
 
+/* Why the daemon cannot be reached, for people; `error` as of mrcctl_socket.h. */
+const char *mrcctl_unreached_text(int error);
+
 #endif

@@ -4,30 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mrcctl_field.h"
 #include "mrcctl_table.h"
 #include "mrcctl_unit.h"
 
 #define MRCCTL_COUNT(a)     (sizeof(a) / sizeof((a)[0]))
 #define MRCCTL_WEIGHT_USUAL 100 /* of a client's turns, where no quota says another */
-
-static const char *mrcctl_text(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-static uint64_t mrcctl_number(const json_t *object, const char *key)
-{
-	json_int_t value = json_integer_value(json_object_get(object, key));
-
-	return value > 0 ? (uint64_t)value : 0;
-}
-
-static bool mrcctl_flag(const json_t *object, const char *key)
-{
-	return json_is_true(json_object_get(object, key));
-}
 
 /* ---- cells ---- */
 

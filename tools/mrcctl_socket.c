@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int mrcctl_socket_connect(const char *path, int timeout_s)
+int mrcctl_socket_connect(const char *path, int timeout_s)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval timeout = {.tv_sec = timeout_s};
@@ -18,7 +18,7 @@ static int mrcctl_socket_connect(const char *path, int timeout_s)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (timeout_s == 0 ? SOCK_NONBLOCK : 0), 0);
 	if (fd < 0)
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mrcctl_socket - one question to the daemon's control socket and its answer
+ * mrcctl_socket - the daemon's control socket: one question and its answer
  *
  * Units:   timeout_s in seconds.  Ownership: said below.  Threads: one.
  */
@@ -10,6 +10,13 @@
 #include <jansson.h>
 
 #define MRCCTL_ANSWER_BYTES_MAX (64U * 1024U * 1024U)
+
+/*
+ * A descriptor, the caller's. timeout_s is for connecting and for each read and write;
+ * 0: nothing waits, and -EAGAIN says that the daemon takes no connection now. Other
+ * errors as below.
+ */
+int mrcctl_socket_connect(const char *path, int timeout_s);
 
 /*
  * Send `command` as one line, wait for one line. The answer is the caller's.

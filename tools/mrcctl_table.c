@@ -63,8 +63,11 @@ void mrcctl_table_add(struct mrcctl_table *table, enum mrcctl_mood mood, const c
 	if (vasprintf(&cell.text, format, args) < 0)
 		abort();
 	va_end(args);
-	for (char *at = cell.text; *at != '\0'; at++) {
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+	for (unsigned char *at = (unsigned char *)cell.text; *at != '\0'; at++) {
+		if (at[0] == 0xc2 && at[1] >= 0x80 &&
+		    at[1] < 0xa0) /* C1 in UTF-8: one is as good as ESC [ */
+			at[0] = at[1] = '?';
+		else if (*at < 0x20 || *at == 0x7f)
 			*at = '?';
 	}
 	table->cells[table->cell_count++] = cell;
@@ -95,7 +98,7 @@ static size_t mrcctl_column_width(const struct mrcctl_table *table, size_t colum
 	return width > heading ? width : heading;
 }
 
-static const char *mrcctl_mood_code(enum mrcctl_mood mood)
+const char *mrcctl_table_mood_code(enum mrcctl_mood mood)
 {
 	switch (mood) {
 	case MRCCTL_PLAIN:
@@ -120,7 +123,7 @@ static void mrcctl_line_print(const struct mrcctl_table *table, const struct mrc
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		size_t width = mrcctl_text_width(cells[i].text);
-		const char *code = has_colour ? mrcctl_mood_code(cells[i].mood) : "";
+		const char *code = has_colour ? mrcctl_table_mood_code(cells[i].mood) : "";
 
 		if (widths[i] == 0)
 			continue;

@@ -41,6 +41,9 @@ void mrcctl_table_add(struct mrcctl_table *table, enum mrcctl_mood mood, const c
 /* Prints nothing but the headings when there are no rows. The last row must be complete. */
 void mrcctl_table_print(const struct mrcctl_table *table, FILE *out, bool has_colour);
 
+/* What switches a terminal to how that is shown; "" for MRCCTL_PLAIN. "\033[0m" ends it. */
+const char *mrcctl_table_mood_code(enum mrcctl_mood mood);
+
 /* Colours only on a terminal, and not when $NO_COLOR is set and not empty. */
 bool mrcctl_table_wants_colour(FILE *out);
 

@@ -184,6 +184,14 @@ static void table_aligns_columns(void **state)
 		 .cells = {"a\033[2Jb", "1\n", "\x7f"},
 		 .want = "NAME     N  NOTE\n"
 			 "a?[2Jb  1?  ?\n"},
+		{.name = "nor do those of UTF-8",
+		 .columns = three,
+		 .column_count = 3,
+		 .cells = {"a\xc2\x9b"
+			   "2J",
+			   "\xc2\x80\xc2\x9f", "\xc2\xa0\xc3\x9b"},
+		 .want = "NAME      N  NOTE\n"
+			 "a??2J  ????  \xc2\xa0\xc3\x9b\n"},
 		{.name = "no headings, no line of headings",
 		 .columns = unnamed,
 		 .column_count = 2,
