@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <event2/event_struct.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -35,6 +38,25 @@ struct mrcd_carrier {
 };
 
 /* ---- asking ---- */
+
+uint64_t mrcd_carrier_speed(const char *interface)
+{
+	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
+	struct ifreq ifr = {.ifr_data = (void *)&cmd};
+	uint32_t mbits;
+	int fd, r;
+
+	if (interface[0] == '\0')
+		return 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
+	r = ioctl(fd, SIOCETHTOOL, &ifr);
+	close(fd);
+	mbits = ethtool_cmd_speed(&cmd);
+	return r < 0 || mbits == (uint32_t)SPEED_UNKNOWN ? 0 : mbits * 1000000ULL;
+}
 
 static bool is_same_address(const struct sockaddr *a, const struct sockaddr_storage *b)
 {

@@ -35,4 +35,7 @@ void mrcd_carrier_free(struct mrcd_carrier *carrier);
  */
 bool mrcd_carrier_ask(struct mrcd_rail *rail);
 
+/* What the interface runs at, in bits per second; 0: it does not say. */
+uint64_t mrcd_carrier_speed(const char *interface);
+
 #endif

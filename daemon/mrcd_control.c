@@ -5,14 +5,10 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,8 +16,10 @@
 #include <unistd.h>
 
 #include "mrcd_about.h"
+#include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control_impl.h"
+#include "mrcd_health.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_trace.h"
@@ -65,26 +63,6 @@ json_t *mrcd_control_ok(json_t *result)
 	return json_pack("{s:b s:o}", "ok", 1, "result", result);
 }
 
-/* What the interface runs at, in bits per second; 0: it does not say. */
-static uint64_t mrcd_control_interface_speed(const char *interface)
-{
-	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
-	struct ifreq ifr = {.ifr_data = (void *)&cmd};
-	uint32_t mbits;
-	int fd, r;
-
-	if (interface[0] == '\0')
-		return 0;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
-	r = ioctl(fd, SIOCETHTOOL, &ifr);
-	close(fd);
-	mbits = ethtool_cmd_speed(&cmd);
-	return r < 0 || mbits == (uint32_t)SPEED_UNKNOWN ? 0 : mbits * 1000000ULL;
-}
-
 static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *command)
 {
 	struct mrcd_worker_summary summary;
@@ -93,15 +71,15 @@ static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *com
 	mrcd_worker_summarize(worker, &summary);
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)worker->boot_id);
 	mrcd_worker_summary_text(&summary, text, sizeof(text));
-	return mrcd_control_ok(
-		json_pack("{s:s s:s s:s s:i s:I s:i s:i s:i s:i s:i s:i s:I s:s}", "host",
-			  worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id, "pid",
-			  (int)getpid(), "uptime_ns",
-			  (json_int_t)(worker->now_ns - worker->start_ns), "rails",
-			  (int)summary.rails, "rails_up", (int)summary.rails_up, "peers",
-			  (int)summary.peers, "peers_connected", (int)summary.peers_connected,
-			  "clients", (int)summary.clients, "channels", (int)summary.channels,
-			  "strangers", (json_int_t)worker->strangers, "summary", text));
+	return mrcd_control_ok(json_pack(
+		"{s:s s:s s:s s:i s:I s:i s:i s:i s:i s:i s:i s:i s:i s:I s:s}", "host",
+		worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id, "pid",
+		(int)getpid(), "uptime_ns", (json_int_t)(worker->now_ns - worker->start_ns),
+		"rails", (int)summary.rails, "rails_up", (int)summary.rails_up, "rails_degraded",
+		(int)summary.rails_degraded, "rails_failing", (int)summary.rails_failing, "peers",
+		(int)summary.peers, "peers_connected", (int)summary.peers_connected, "clients",
+		(int)summary.clients, "channels", (int)summary.channels, "strangers",
+		(json_int_t)worker->strangers, "summary", text));
 }
 
 static json_t *mrcd_control_about(struct mrcd_worker *worker, const json_t *command)
@@ -121,7 +99,7 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 		paths_good += good;
 	}
 	if (speed == 0)
-		speed = mrcd_control_interface_speed(conf->interface);
+		speed = mrcd_carrier_speed(conf->interface);
 	object = json_pack("{s:s s:i s:s s:s s:s s:i s:b s:b s:I s:I s:I s:I s:I s:I s:I s:i s:i}",
 			   "name", conf->name, "index", (int)rail->index, "type", rail->ops->kind,
 			   "interface", conf->interface, "address", conf->address, "port",
@@ -139,6 +117,8 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 	if (object != NULL && rail->flaps > 0)
 		json_object_set_new(object, "flap_age_ns",
 				    json_integer((json_int_t)(worker->now_ns - rail->flapped_ns)));
+	if (object != NULL)
+		mrcd_health_describe_rail(rail, object);
 	if (object != NULL && rail->ops->describe != NULL)
 		rail->ops->describe(rail, object);
 	return object;

@@ -20,6 +20,8 @@
 /* A deadline that is past after its event was handled would be our engine's mistake: it shall not
  * become a busy loop. */
 #define MRCD_PEER_TIMER_NS_MIN (20 * MRC_US)
+/* Zeros at the end of a fragment that tell that it was cut short: no other end is so long. */
+#define MRCD_PEER_CUT_BYTES 16U
 /* Of a hold: the index of its rail. */
 #define MRCD_HOLD_RAIL_MASK 0xffU
 
@@ -168,6 +170,10 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 	peer->kick = event_new(worker->base, -1, 0, mrcd_peer_on_kick, peer);
 	if (peer->timer == NULL || peer->kick == NULL)
 		goto err_free_peer;
+	peer->health_paths = calloc(peer->path_count, sizeof(*peer->health_paths));
+	if (peer->health_paths == NULL)
+		goto err_free_peer;
+	mrc_health_init(&peer->health, peer->health_paths, peer->path_count);
 	r = mrc_conn_new(&config, &peer->conn);
 	if (r < 0)
 		goto err_free_peer;
@@ -236,6 +242,7 @@ void mrcd_peer_free(struct mrcd_peer *peer)
 		return;
 	mrcd_peer_stop(peer);
 	mrc_conn_free(peer->conn);
+	free(peer->health_paths);
 	if (peer->timer != NULL)
 		event_free(peer->timer);
 	if (peer->kick != NULL)
@@ -696,6 +703,26 @@ static void mrcd_peer_log_damage(const struct mrcd_peer *peer, struct mrcd_peer_
 		  hdr->channel, (unsigned long long)hdr->msg, (unsigned long long)hdr->offset);
 }
 
+/*
+ * Its checksum is wrong. One that was half written when its bytes could no longer
+ * be read is finished with zeros (MRC_ACT_STRIP): its path was suspected, or its
+ * client is gone, and nothing was damaged. Clients' zeros look the same, so this
+ * is asked for the path's health only.
+ */
+static bool mrcd_peer_is_cut(const struct mrcd_peer *peer, const struct mrc_wire_hdr *hdr)
+{
+	static const uint8_t zeros[MRCD_PEER_CUT_BYTES];
+	struct mrc_place place;
+	const uint8_t *memory;
+
+	if (hdr->type != MRC_WIRE_FRAG || hdr->body_len < sizeof(zeros) ||
+	    !mrc_conn_place_whole(peer->conn, hdr, &place))
+		return false;
+	memory = mrcd_landing_memory(peer->worker, &place, hdr->body_len);
+	return memory != NULL &&
+	       memcmp(memory + hdr->body_len - sizeof(zeros), zeros, sizeof(zeros)) == 0;
+}
+
 int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, const uint8_t *body,
 		       bool is_body_good, bool is_placed, uint64_t hold)
 {
@@ -727,8 +754,10 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 	}
 	peer->hold_count += ev.arrived.hold != 0;
 	path->heard_ns = peer->worker->now_ns;
-	if (!is_body_good)
+	if (!is_body_good) {
+		path->cuts += mrcd_peer_is_cut(peer, hdr);
 		mrcd_peer_log_damage(peer, path, hdr);
+	}
 	if (peer->is_pumping)
 		peer->is_pump_wanted = true;
 	if (mrcd_peer_handle(peer, &ev) != -EPROTO)

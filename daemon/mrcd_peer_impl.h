@@ -5,6 +5,7 @@
  *	mrcd_peer.c       its life, the pump, the calls from kinds of rails
  *	mrcd_peer_note.c  what befalls it: log, events, counters
  *	mrcd_peer_info.c  looking in, for the control socket
+ *	mrcd_health.c     how well its paths do
  *
  * Threads: the worker's loop.
  */
@@ -24,6 +25,7 @@ struct mrcd_peer_path {
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
 	uint64_t flaps;      /* how often it left service, but not by the operator; never reset */
 	uint64_t flapped_ns; /* when it last did */
+	uint64_t cuts;       /* fragments that came cut short by their sender */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
 	struct mrcd_log_limit damage_limit;
@@ -37,9 +39,11 @@ struct mrcd_peer {
 	struct mrc_conn *conn;             /* ours */
 	struct mrcd_peer_path paths[MRC_PATHS_MAX];
 	uint8_t path_count;
-	struct event *timer;                 /* ours; the engine's deadline */
-	struct event *kick;                  /* ours; pump later in this turn */
-	TAILQ_ENTRY(mrcd_peer) kicked_entry; /* while is_kicked: pump at the end of this look */
+	struct mrc_health health;             /* ours */
+	struct mrc_health_path *health_paths; /* ours; path_count of them, lent to it */
+	struct event *timer;                  /* ours; the engine's deadline */
+	struct event *kick;                   /* ours; pump later in this turn */
+	TAILQ_ENTRY(mrcd_peer) kicked_entry;  /* while is_kicked: pump at the end of this look */
 	bool is_kicked;
 	uint64_t armed_ns;   /* when `timer` will fire; MRC_NEVER: it will not */
 	uint32_t late_turns; /* polled once more so often for the deadline that is due */

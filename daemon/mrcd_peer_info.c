@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mrcd_client.h"
+#include "mrcd_health.h"
 
 static const char *mrcd_peer_state_name(const struct mrc_conn_info *info)
 {
@@ -74,6 +75,7 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 {
 	uint64_t now_ns = peer->worker->now_ns;
 	const struct mrcd_link *link = peer->paths[index].link;
+	const struct mrc_health_view *health = &peer->health.paths[index].view;
 	struct mrc_path_info info;
 	char address[300];
 	uint16_t port;
@@ -87,7 +89,8 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 			 (int)index, "rail", peer->paths[index].rail->conf->name, "address",
 			 address, "state", mrc_path_state_name(info.state), "reason",
 			 mrc_path_reason_name(info.reason), "connected", (int)info.is_connected,
-			 "carrier", (int)info.is_carrier_up, "degraded", (int)info.is_degraded);
+			 "carrier", (int)info.is_carrier_up, "degraded",
+			 (int)(health->state != MRC_HEALTH_GOOD));
 	if (path == NULL)
 		return NULL;
 	mrcd_peer_set(path, "epoch", info.epoch);
@@ -115,6 +118,7 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 		mrcd_peer_set(path, "flap_age_ns", now_ns - peer->paths[index].flapped_ns);
 	mrcd_peer_set(path, "state_age_ns",
 		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
+	mrcd_health_describe_path(health, now_ns, path);
 	if (link != NULL) {
 		json_object_set_new(path, "link", json_string(link->ops->kind));
 		if (link->key_id[0] != '\0')

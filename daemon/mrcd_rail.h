@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "mrc_conn.h"
+#include "mrc_health.h"
 #include "mrcd_conf.h"
 #include "mrcd_region.h"
 
@@ -49,6 +50,11 @@ struct mrcd_link_ops {
 	void (*fence)(struct mrcd_link *link);
 	/* Adds what people want to see of it to a path's object (mrcctl). NULL: nothing. */
 	void (*describe)(const struct mrcd_link *link, json_t *object);
+	/*
+	 * What the transport below has sent since the link is up, in its own units, and of
+	 * that sent again. Asked a few times a second. False, or NULL: it does not say.
+	 */
+	bool (*resends)(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out);
 };
 
 struct mrcd_rail_ops {
@@ -117,6 +123,17 @@ struct mrcd_rail_ops {
 	void (*describe)(const struct mrcd_rail *rail, json_t *object);
 };
 
+/* How well a rail does, by the paths over it (mrcd_health.h). */
+struct mrcd_rail_health {
+	struct mrc_health_view
+		view;          /* of the path that stands for it; state and since: the rail's */
+	uint32_t paths_judged; /* carried enough for a word */
+	uint32_t paths_worse;  /* of them, not good */
+	uint64_t better_ns;    /* since when it would be in a better state; 0: it would not */
+	uint64_t speed;        /* nominal, bits per second; 0: not known */
+	uint32_t speed_age;    /* periods since it was asked */
+};
+
 /* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */
 struct mrcd_rail {
 	const struct mrcd_rail_ops *ops;
@@ -134,6 +151,7 @@ struct mrcd_rail {
 	uint64_t flaps;      /* paths over it that left service, but not by the operator */
 	uint64_t flapped_ns; /* when the last one did */
 	uint64_t strangers;  /* connections refused before or in the handshake */
+	struct mrcd_rail_health health;
 };
 
 /* What every kind's link begins with. Owned by the kind. */

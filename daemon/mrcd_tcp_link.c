@@ -65,12 +65,18 @@ static void on_writable(evutil_socket_t fd, short what, void *context)
 	mrcd_peer_pump(peer);
 }
 
+static bool link_resends(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out)
+{
+	return mrcd_tcp_resends(((const struct mrcd_tcp_link *)link)->fd, sent_out, resent_out);
+}
+
 static const struct mrcd_link_ops link_ops = {
 	.kind = "tcp",
 	.post = mrcd_tcp_post,
 	.flush = mrcd_tcp_flush,
 	.strip = mrcd_tcp_strip,
 	.fence = mrcd_tcp_fence,
+	.resends = link_resends,
 };
 
 int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,

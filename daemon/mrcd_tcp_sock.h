@@ -38,6 +38,9 @@ int mrcd_tcp_connect(const struct mrcd_conf_rail *conf, const struct sockaddr_st
 /* What a link's socket is set to, on both sides; the longest silence of the kernel's in ms. */
 void mrcd_tcp_tune(int fd, unsigned user_timeout_ms);
 
+/* Segments a connection has sent, and of those sent again (TCP_INFO). False: the kernel does not say. */
+bool mrcd_tcp_resends(int fd, uint64_t *sent_out, uint64_t *resent_out);
+
 /* Close and have the peer told at once, whatever is still queued. */
 void mrcd_tcp_abort(int fd);
 /*

@@ -14,6 +14,7 @@
 #include "mrcd_client.h"
 #include "mrcd_control.h"
 #include "mrcd_event_log.h"
+#include "mrcd_health.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
 #include "mrcd_offload.h"
@@ -278,6 +279,11 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 			 strerror(-r));
 		return r;
 	}
+	r = mrcd_health_new(worker, &worker->health);
+	if (r < 0) {
+		mrcd_err("cannot watch the health of rails: %s", strerror(-r));
+		return r;
+	}
 	mrcd_worker_now(worker);
 	for (int i = 0; i < 2; i++)
 		mrcd_peer_start(worker->loop_ends[i]);
@@ -307,6 +313,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		if (worker->loop_ends[i] != NULL)
 			mrcd_peer_stop(worker->loop_ends[i]);
 	}
+	mrcd_health_free(worker->health);
+	worker->health = NULL;
 	mrcd_control_free(worker->control);
 	worker->control = NULL;
 	mrcd_traces_free(worker->traces);
@@ -364,9 +372,13 @@ void mrcd_worker_summarize(const struct mrcd_worker *worker,
 		.rails = worker->rail_count,
 		.peers = worker->peer_count,
 	};
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		summary_out->rails_up +=
-			worker->rails[i].is_carrier_up && !worker->rails[i].is_draining;
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		const struct mrcd_rail *rail = &worker->rails[i];
+
+		summary_out->rails_up += rail->is_carrier_up && !rail->is_draining;
+		summary_out->rails_degraded += rail->health.view.state == MRC_HEALTH_DEGRADED;
+		summary_out->rails_failing += rail->health.view.state == MRC_HEALTH_FAILING;
+	}
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
 		mrc_conn_info(mrcd_peer_conn(worker->peers[i]), &info);
 		summary_out->peers_connected += info.paths_good > 0 && !info.is_peer_silent;
@@ -381,10 +393,18 @@ void mrcd_worker_summarize(const struct mrcd_worker *worker,
 const char *mrcd_worker_summary_text(const struct mrcd_worker_summary *s, char *text,
 				     size_t text_bytes)
 {
+	char health[64] = "";
+
+	if (s->rails_failing > 0 && s->rails_degraded > 0)
+		snprintf(health, sizeof(health), " (%u failing, %u degraded)", s->rails_failing,
+			 s->rails_degraded);
+	else if (s->rails_failing > 0 || s->rails_degraded > 0)
+		snprintf(health, sizeof(health), " (%u %s)", s->rails_failing + s->rails_degraded,
+			 s->rails_failing > 0 ? "failing" : "degraded");
 	snprintf(text, text_bytes,
-		 "%u of %u rail%s up, %u of %u peer%s connected, %u client%s, %u channel%s",
-		 s->rails_up, s->rails, s->rails == 1 ? "" : "s", s->peers_connected, s->peers,
-		 s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s", s->channels,
-		 s->channels == 1 ? "" : "s");
+		 "%u of %u rail%s up%s, %u of %u peer%s connected, %u client%s, %u channel%s",
+		 s->rails_up, s->rails, s->rails == 1 ? "" : "s", health, s->peers_connected,
+		 s->peers, s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s",
+		 s->channels, s->channels == 1 ? "" : "s");
 	return text;
 }

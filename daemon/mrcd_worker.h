@@ -28,6 +28,7 @@ struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_event_log;   /* mrcd_event_log.h */
 struct mrcd_lookout;     /* mrcd_lookout.h */
+struct mrcd_health;      /* mrcd_health.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
 struct mrcd_reload;      /* mrcd_reload.h */
@@ -51,6 +52,7 @@ struct mrcd_worker {
 	struct mrcd_offload *offload;     /* ours; NULL while no rail has calls that block */
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_control *control;     /* ours */
+	struct mrcd_health *health;       /* ours */
 	struct mrcd_traces *traces;       /* ours */
 	struct mrcd_event_log *events;    /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
@@ -115,6 +117,7 @@ struct mrcd_rail *mrcd_worker_rail(struct mrcd_worker *worker, const char *name)
 /* How things stand, counted now. */
 struct mrcd_worker_summary {
 	uint32_t rails, rails_up;
+	uint32_t rails_degraded, rails_failing; /* by their health */
 	uint32_t peers, peers_connected;
 	uint32_t clients;
 	uint32_t channels; /* of the conns; one with both ends here counts once */

@@ -103,7 +103,7 @@ struct mrc_path_info {
 	enum mrc_path_reason reason; /* of the last time it left service */
 	bool is_connected;
 	bool is_carrier_up;
-	bool is_degraded; /* delivers far less than its siblings */
+	bool is_filled; /* it was kept full lately: what its rate says is its own */
 	uint32_t epoch;
 	uint8_t version;   /* of the protocol, as agreed for this epoch; 0: never connected */
 	uint32_t features; /* and what else was agreed on */

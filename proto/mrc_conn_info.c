@@ -2,7 +2,7 @@
 /* mrc_conn_info - looking in, for mrcctl, metrics and tests */
 #include "mrc_conn_impl.h"
 
-#define DEGRADED_HOLD_NS (2 * MRC_S) /* how long after it was kept full its rate is judged */
+#define FILLED_NS (2 * MRC_S) /* so long after it was kept full its rate says what it can */
 
 void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 {
@@ -34,21 +34,6 @@ const char *mrc_conn_breach(const struct mrc_conn *conn)
 	return conn->breach ? conn->breach : "";
 }
 
-/* Far below its siblings though it is kept full, or far slower to answer: shown as degraded. */
-static bool is_degraded(const struct mrc_conn *conn, const struct mrc_path *path)
-{
-	uint64_t best = 0;
-
-	if (path->state != MRC_PATH_GOOD || path->rate.best == 0 || path->full_ns == 0 ||
-	    conn->now_ns - path->full_ns > DEGRADED_HOLD_NS)
-		return false;
-	for (uint8_t i = 0; i < conn->path_count; i++) {
-		if (conn->paths[i].state == MRC_PATH_GOOD)
-			best = MRC_MAX(best, conn->paths[i].rate.best);
-	}
-	return path->rate.best < best / 4;
-}
-
 void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 			struct mrc_path_info *info_out)
 {
@@ -60,7 +45,8 @@ void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 		.reason = path->reason,
 		.is_connected = path->is_connected,
 		.is_carrier_up = path->is_carrier_up,
-		.is_degraded = is_degraded(conn, path),
+		.is_filled = path->state == MRC_PATH_GOOD && path->full_ns != 0 &&
+			     conn->now_ns - path->full_ns <= FILLED_NS,
 		.epoch = path->epoch,
 		.version = path->version,
 		.features = path->features,

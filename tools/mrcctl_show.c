@@ -72,6 +72,46 @@ static void mrcctl_add_share(struct mrcctl_table *table, uint64_t part, uint64_t
 			 (unsigned long long)part, (unsigned long long)whole);
 }
 
+/* ---- health (of rails and paths) ---- */
+
+static bool mrcctl_is_well(const json_t *health)
+{
+	const char *state = mrcctl_text(health, "state");
+
+	return state[0] == '\0' || strcmp(state, "good") == 0;
+}
+
+static enum mrcctl_mood mrcctl_health_mood(const json_t *health)
+{
+	return mrcctl_is_well(health)                                 ? MRCCTL_WELL
+	       : strcmp(mrcctl_text(health, "state"), "failing") == 0 ? MRCCTL_BAD
+								      : MRCCTL_WORRY;
+}
+
+/* "87"; a column without any is not printed. */
+static void mrcctl_add_score(struct mrcctl_table *table, const json_t *health)
+{
+	if (health == NULL)
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", "");
+	else
+		mrcctl_table_add(table, mrcctl_health_mood(health), "%llu",
+				 (unsigned long long)mrcctl_number(health, "score"));
+}
+
+/* "degraded for 12 s: 1.2% frames come damaged"; of a good one what there is against it. */
+static void mrcctl_add_why(struct mrcctl_table *table, const json_t *health)
+{
+	char text[MRCCTL_UNIT_BYTES];
+
+	if (mrcctl_is_well(health))
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", mrcctl_text(health, "why"));
+	else
+		mrcctl_table_add(table, mrcctl_health_mood(health), "%s for %s: %s",
+				 mrcctl_text(health, "state"),
+				 mrcctl_unit_span(mrcctl_number(health, "age_ns"), text),
+				 mrcctl_text(health, "why"));
+}
+
 /* ---- tables ---- */
 
 /* `add` fills one row. */
@@ -221,6 +261,7 @@ static void mrcctl_show_verbs(const struct mrcctl_column *columns, size_t column
 static void mrcctl_add_rail(struct mrcctl_table *table, const json_t *rail)
 {
 	bool is_drained = mrcctl_flag(rail, "drained"), has_carrier = mrcctl_flag(rail, "carrier");
+	const json_t *health = json_object_get(rail, "health");
 
 	mrcctl_add_text(table, rail, "name");
 	mrcctl_add_text(table, rail, "type");
@@ -235,23 +276,26 @@ static void mrcctl_add_rail(struct mrcctl_table *table, const json_t *rail)
 			 !has_carrier ? "no carrier"
 			 : is_drained ? "drained"
 				      : "up");
+	mrcctl_add_score(table, health);
 	mrcctl_add_share(table, mrcctl_number(rail, "paths_good"), mrcctl_number(rail, "paths"));
 	mrcctl_add_rate(table, rail, "speed_bits_per_s", 1);
 	mrcctl_add_bytes(table, rail, "bytes_sent");
 	mrcctl_add_bytes(table, rail, "bytes_received");
 	mrcctl_add_trouble(table, rail, "carrier_losses");
 	mrcctl_add_trouble(table, rail, "strangers");
+	mrcctl_add_why(table, health);
 }
 
 void mrcctl_show_rails(const json_t *result, FILE *out, bool has_colour)
 {
 	static const struct mrcctl_column columns[] = {
-		{"RAIL", MRCCTL_LEFT},       {"TYPE", MRCCTL_LEFT},
-		{"INTERFACE", MRCCTL_LEFT},  {"ADDRESS", MRCCTL_LEFT},
-		{"STATE", MRCCTL_LEFT},      {"GOOD PATHS", MRCCTL_RIGHT},
-		{"SPEED", MRCCTL_RIGHT},     {"SENT", MRCCTL_RIGHT},
-		{"RECEIVED", MRCCTL_RIGHT},  {"CARRIER LOST", MRCCTL_RIGHT},
-		{"STRANGERS", MRCCTL_RIGHT},
+		{"RAIL", MRCCTL_LEFT},          {"TYPE", MRCCTL_LEFT},
+		{"INTERFACE", MRCCTL_LEFT},     {"ADDRESS", MRCCTL_LEFT},
+		{"STATE", MRCCTL_LEFT},         {"HEALTH", MRCCTL_RIGHT},
+		{"GOOD PATHS", MRCCTL_RIGHT},   {"SPEED", MRCCTL_RIGHT},
+		{"SENT", MRCCTL_RIGHT},         {"RECEIVED", MRCCTL_RIGHT},
+		{"CARRIER LOST", MRCCTL_RIGHT}, {"STRANGERS", MRCCTL_RIGHT},
+		{"TROUBLE", MRCCTL_LEFT},
 	};
 
 	static const struct mrcctl_column verbs_columns[] = {
@@ -300,18 +344,16 @@ void mrcctl_show_peers(const json_t *result, FILE *out, bool has_colour)
 static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 {
 	const char *state = mrcctl_text(path, "state"), *reason = mrcctl_text(path, "reason");
-	bool is_good = strcasecmp(state, "good") == 0, is_degraded = mrcctl_flag(path, "degraded");
+	const json_t *health = json_object_get(path, "health");
+	bool is_good = strcasecmp(state, "good") == 0;
 
 	mrcctl_add_text(table, path, "peer");
 	mrcctl_add_text(table, path, "rail");
 	mrcctl_add_text(table, path, "address");
 	mrcctl_add_text(table, path, "link");
-	mrcctl_table_add(table,
-			 !is_good      ? MRCCTL_BAD
-			 : is_degraded ? MRCCTL_WORRY
-				       : MRCCTL_WELL,
-			 "%s%s", state, is_good && is_degraded ? ", degraded" : "");
+	mrcctl_table_add(table, is_good ? MRCCTL_WELL : MRCCTL_BAD, "%s", state);
 	mrcctl_add_span(table, path, "state_age_ns");
+	mrcctl_add_score(table, health);
 	mrcctl_add_span(table, path, "rtt_ns");
 	mrcctl_add_rate(table, path, "rate_bytes_per_s", 8);
 	mrcctl_add_bytes(table, path, "bytes_in_flight");
@@ -321,16 +363,18 @@ static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 	mrcctl_add_trouble(table, path, "frames_resent");
 	mrcctl_add_trouble(table, path, "bad_count");
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s", strcasecmp(reason, "none") == 0 ? "" : reason);
+	mrcctl_add_why(table, health);
 }
 
 void mrcctl_show_paths(const json_t *result, FILE *out, bool has_colour)
 {
 	static const struct mrcctl_column columns[] = {
-		{"PEER", MRCCTL_LEFT},    {"RAIL", MRCCTL_LEFT},      {"ADDRESS", MRCCTL_LEFT},
-		{"LINK", MRCCTL_LEFT},    {"STATE", MRCCTL_LEFT},     {"FOR", MRCCTL_RIGHT},
-		{"RTT", MRCCTL_RIGHT},    {"RATE", MRCCTL_RIGHT},     {"IN FLIGHT", MRCCTL_RIGHT},
-		{"WINDOW", MRCCTL_RIGHT}, {"SENT", MRCCTL_RIGHT},     {"RECEIVED", MRCCTL_RIGHT},
-		{"MOVED", MRCCTL_RIGHT},  {"FAILURES", MRCCTL_RIGHT}, {"LAST REASON", MRCCTL_LEFT},
+		{"PEER", MRCCTL_LEFT},        {"RAIL", MRCCTL_LEFT},    {"ADDRESS", MRCCTL_LEFT},
+		{"LINK", MRCCTL_LEFT},        {"STATE", MRCCTL_LEFT},   {"FOR", MRCCTL_RIGHT},
+		{"HEALTH", MRCCTL_RIGHT},     {"RTT", MRCCTL_RIGHT},    {"RATE", MRCCTL_RIGHT},
+		{"IN FLIGHT", MRCCTL_RIGHT},  {"WINDOW", MRCCTL_RIGHT}, {"SENT", MRCCTL_RIGHT},
+		{"RECEIVED", MRCCTL_RIGHT},   {"MOVED", MRCCTL_RIGHT},  {"FAILURES", MRCCTL_RIGHT},
+		{"LAST REASON", MRCCTL_LEFT}, {"TROUBLE", MRCCTL_LEFT},
 	};
 
 	static const struct mrcctl_column verbs_columns[] = {
@@ -460,6 +504,8 @@ void mrcctl_show_status(const json_t *result, FILE *out, bool has_colour)
 	struct mrcctl_table *table = mrcctl_table_new(columns, MRCCTL_COUNT(columns));
 	char text[MRCCTL_UNIT_BYTES + 8];
 	uint64_t strangers = mrcctl_number(result, "strangers");
+	uint64_t degraded = mrcctl_number(result, "rails_degraded");
+	uint64_t failing = mrcctl_number(result, "rails_failing");
 
 	if (table == NULL)
 		abort();
@@ -472,6 +518,13 @@ void mrcctl_show_status(const json_t *result, FILE *out, bool has_colour)
 			 (unsigned long long)mrcctl_number(result, "pid"));
 	mrcctl_table_add(table, MRCCTL_FAINT, "rails up");
 	mrcctl_add_share(table, mrcctl_number(result, "rails_up"), mrcctl_number(result, "rails"));
+	mrcctl_table_add(table, MRCCTL_FAINT, "their health");
+	if (failing + degraded == 0)
+		mrcctl_table_add(table, MRCCTL_WELL, "good");
+	else
+		mrcctl_table_add(table, failing > 0 ? MRCCTL_BAD : MRCCTL_WORRY,
+				 "%llu degraded, %llu failing", (unsigned long long)degraded,
+				 (unsigned long long)failing);
 	mrcctl_table_add(table, MRCCTL_FAINT, "peers connected");
 	mrcctl_add_share(table, mrcctl_number(result, "peers_connected"),
 			 mrcctl_number(result, "peers"));

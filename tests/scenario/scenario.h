@@ -42,7 +42,7 @@
 	X(times_bad, bad_count, COUNT)               \
 	X(body_errors, body_errors, COUNT)           \
 	X(header_errors, header_errors, COUNT)       \
-	X(degraded, is_degraded, COUNT)              \
+	X(filled, is_filled, COUNT)                  \
 	X(epoch, epoch, COUNT)
 /* Of a host's conn. X(name, field) */
 #define SC_CONN_METRICS(X)                  \

@@ -258,6 +258,41 @@ static void a_reload_says_what_it_did(void **state)
 	      "/etc/f: read again; nothing in force has changed\n");
 }
 
+#define HEALTH(score, state, why)                             \
+	",\"health\":{\"score\":" score ",\"state\":\"" state \
+	"\",\"age_ns\":90000000000,\"why\":\"" why "\"}"
+
+static void paths_show_their_health_and_what_is_against_it(void **state)
+{
+	shows(mrcctl_show_paths,
+	      "[" PATH("r0", HEALTH("100", "good", "")) "," PATH("r1", HEALTH("30", "degraded",
+									      "1.2% frames come "
+									      "damaged")) "]",
+	      false,
+	      "PEER  RAIL  ADDRESS        STATE  FOR  HEALTH      RTT  RATE  IN FLIGHT  WINDOW  "
+	      "SENT  "
+	      "RECEIVED  MOVED  FAILURES  TROUBLE\n"
+	      "b     r0    10.0.0.2:7471  good   2 s     100  31.4 us     -        0 B   4 KiB   0 "
+	      "B  "
+	      "     0 B      0         0\n"
+	      "b     r1    10.0.0.2:7471  good   2 s      30  31.4 us     -        0 B   4 KiB   0 "
+	      "B  "
+	      "     0 B      0         0  degraded for 1m 30s: 1.2% frames come damaged\n");
+}
+
+static void rails_show_their_health(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[{\"name\":\"r1\",\"carrier\":true,\"paths\":1,\"paths_good\":1" HEALTH(
+		      "12", "failing", "left service 3 times within two hours") "}]",
+	      false,
+	      "RAIL  ADDRESS  STATE  HEALTH  GOOD PATHS  SPEED  SENT  RECEIVED  CARRIER LOST  "
+	      "STRANGERS  TROUBLE\n"
+	      "r1    :0       up         12         1/1      -   0 B       0 B             0       "
+	      "  "
+	      " 0  failing for 1m 30s: left service 3 times within two hours\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +307,8 @@ int main(void)
 		cmocka_unit_test(clients_show_what_their_quota_bounds),
 		cmocka_unit_test(keys_show_who_lives_by_them),
 		cmocka_unit_test(a_reload_says_what_it_did),
+		cmocka_unit_test(paths_show_their_health_and_what_is_against_it),
+		cmocka_unit_test(rails_show_their_health),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

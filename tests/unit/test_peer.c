@@ -801,7 +801,7 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_int_equal(json_integer_value(json_object_get(path, "wire")), 1);
 	assert_int_equal(json_integer_value(json_object_get(path, "wire_version")),
 			 MRC_HELLO_VERSION_MAX);
-	assert_int_equal(json_object_size(path), 33);
+	assert_int_equal(json_object_size(path), 34);
 	json_decref(paths);
 	json_decref(peer);
 }
