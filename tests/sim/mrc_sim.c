@@ -9,6 +9,7 @@
 
 #include "sim_cost.h"
 #include "sim_exhaust.h"
+#include "sim_health.h"
 #include "sim_reaction.h"
 #include "sim_scale.h"
 #include "sim_shrink.h"
@@ -30,8 +31,9 @@ static void usage(FILE *out)
 	fprintf(out,
 		"usage: mrc-sim [--seed S | --seeds FROM-TO | --minutes M] [--set NAME=VALUE,...]\n"
 		"               [--trace] [--shrink] [--replay]\n"
-		"       mrc-sim --exhaustive | --reaction | --scale HOSTS | --cost; each has its "
-		"own --help\n"
+		"       mrc-sim --exhaustive | --health | --reaction | --scale HOSTS | --cost; "
+		"each has "
+		"its own --help\n"
 		"\n"
 		"Runs engines against each other under faults drawn from a seed, in virtual time, "
 		"and\n"
@@ -198,9 +200,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } drivers[] = {
-	{"--cost", sim_cost_main},
-	{"--exhaustive", sim_exhaust_main},
-	{"--reaction", sim_reaction_main},
+	{"--cost", sim_cost_main},     {"--exhaustive", sim_exhaust_main},
+	{"--health", sim_health_main}, {"--reaction", sim_reaction_main},
 	{"--scale", sim_scale_main},
 };
 
