@@ -228,7 +228,7 @@ static json_t *mrcd_control_undrain(struct mrcd_worker *worker, const json_t *co
 	return mrcd_control_deny(worker, command, false);
 }
 
-static json_t *mrcd_control_drill(struct mrcd_worker *worker, const json_t *command)
+static json_t *mrcd_control_fault(struct mrcd_worker *worker, const json_t *command)
 {
 	const char *name = json_string_value(json_object_get(command, "rail"));
 	const char *what = json_string_value(json_object_get(command, "what"));
@@ -236,20 +236,20 @@ static json_t *mrcd_control_drill(struct mrcd_worker *worker, const json_t *comm
 	char names[MRCD_RAILS_MAX * (MRC_NAME_MAX + 3)];
 	int count;
 
-	if (!MRC_DEBUG && getenv("MRCD_DRILL") == NULL)
-		return mrcd_control_error("drills are for tests: a debug build does them, or a "
-					  "daemon with MRCD_DRILL in its environment");
+	if (!MRC_DEBUG && getenv("MRCD_FAULT") == NULL)
+		return mrcd_control_error("faults are for tests: a debug build does them, or a "
+					  "daemon with MRCD_FAULT in its environment");
 	mrcd_control_rail_names(worker, names, sizeof(names));
 	if (rail == NULL)
-		return mrcd_control_error("a drill wants a \"rail\"; allowed: %s", names);
-	count = what != NULL && rail->ops->drill != NULL ? rail->ops->drill(rail, what) : -EINVAL;
+		return mrcd_control_error("a fault wants a \"rail\"; allowed: %s", names);
+	count = what != NULL && rail->ops->fault != NULL ? rail->ops->fault(rail, what) : -EINVAL;
 	if (count < 0)
-		return mrcd_control_error("rail %s has no drill \"%s\"; rails of queue pairs have "
+		return mrcd_control_error("rail %s has no fault \"%s\"; rails of queue pairs have "
 					  "qp-error, damage-payload, damage-headers, damage-none",
 					  name, what != NULL ? what : "");
-	mrcd_warn("rail %s: drill %s broke %d", name, what, count);
+	mrcd_warn("rail %s: fault %s broke %d", name, what, count);
 	return mrcd_control_ok(
-		json_pack("{s:s s:s s:i}", "rail", name, "drill", what, "broken", count));
+		json_pack("{s:s s:s s:i}", "rail", name, "fault", what, "broken", count));
 }
 
 static json_t *mrcd_control_trace(struct mrcd_worker *worker, const json_t *command)
@@ -271,7 +271,7 @@ static const struct mrcd_control_command {
 	{"peers", false, mrcd_control_peers},       {"paths", false, mrcd_control_paths},
 	{"channels", false, mrcd_control_channels}, {"clients", false, mrcd_control_clients},
 	{"drain", true, mrcd_control_drain},        {"undrain", true, mrcd_control_undrain},
-	{"drill", true, mrcd_control_drill},        {"trace", true, mrcd_control_trace},
+	{"fault", true, mrcd_control_fault},        {"trace", true, mrcd_control_trace},
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
 	{"about", false, mrcd_control_about},       {"several", false, mrcd_control_several},

@@ -112,13 +112,13 @@ struct mrcd_rail_ops {
 	const uint8_t *(*hold_data)(struct mrcd_rail *rail, uint64_t hold, uint32_t *len_out);
 	void (*hold_free)(struct mrcd_rail *rail, uint64_t hold);
 	/*
-	 * Break something on purpose, for tests of the daemon (mrcctl drill): "qp-error"
+	 * Break something on purpose, for tests of the daemon (mrcctl fault): "qp-error"
 	 * puts the queue pairs that are up into ERR, and tells nobody; "damage-payload"
 	 * and "damage-headers" flip a bit in some of the frames that arrive from now on,
 	 * "damage-none" ends it. Answers how many things broke, of damage how many bits
-	 * so far; -EINVAL: no such drill. NULL: there is none.
+	 * so far; -EINVAL: no such fault. NULL: there is none.
 	 */
-	int (*drill)(struct mrcd_rail *rail, const char *what);
+	int (*fault)(struct mrcd_rail *rail, const char *what);
 	/* Adds what people want to see of it to a rail's object (mrcctl). NULL: nothing. */
 	void (*describe)(const struct mrcd_rail *rail, json_t *object);
 };

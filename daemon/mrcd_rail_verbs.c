@@ -519,6 +519,6 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.region_remove = mrcd_verbs_region_remove,
 	.hold_data = mrcd_verbs_hold_data,
 	.hold_free = mrcd_verbs_hold_free,
-	.drill = mrcd_verbs_drill,
+	.fault = mrcd_verbs_fault,
 	.describe = mrcd_verbs_describe,
 };

@@ -146,7 +146,7 @@ struct mrcd_verbs_counters {
 	uint64_t fences;
 };
 
-/* What a drill has done to frames after they arrived. */
+/* What a fault (mrcctl fault) has done to frames after they arrived. */
 enum mrcd_verbs_damage {
 	MRCD_VERBS_DAMAGE_NONE,
 	MRCD_VERBS_DAMAGE_PAYLOAD,
@@ -319,12 +319,12 @@ static inline uint8_t *mrcd_verbs_entry_data(const struct mrcd_verbs_device *dev
 	return device->entry_memory + (size_t)index * device->entry_stride;
 }
 
-/* ---- mrcd_verbs_drill.c ---- */
+/* ---- mrcd_verbs_fault.c ---- */
 
 /* mrcd_rail.h */
-int mrcd_verbs_drill(struct mrcd_rail *rail, const char *what);
+int mrcd_verbs_fault(struct mrcd_rail *rail, const char *what);
 /* One bit in one of a few frames; the device's own checks are behind us. */
-void mrcd_verbs_drill_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes);
+void mrcd_verbs_fault_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes);
 
 /* ---- mrcd_rail_verbs.c ---- */
 

@@ -40,7 +40,7 @@ static void direct_judge(struct received *in)
 	in->is_placed = memory != NULL;
 	if (memory && verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD &&
 	    !(hdr->flags & MRC_WIRE_F_UNCHECKED))
-		mrcd_verbs_drill_flip(verbs, memory, hdr->body_len);
+		mrcd_verbs_fault_flip(verbs, memory, hdr->body_len);
 	if (memory && !(hdr->flags & MRC_WIRE_F_UNCHECKED))
 		in->is_body_good = mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
 }
@@ -154,13 +154,13 @@ static void entry_take(struct mrcd_verbs_link *link, uint32_t index)
 	     link->state != MRCD_VERBS_LINK_LAST))
 		return;
 	if (verbs->damage == MRCD_VERBS_DAMAGE_HEADERS)
-		mrcd_verbs_drill_flip(verbs, data, MRC_WIRE_HDR_BYTES);
+		mrcd_verbs_fault_flip(verbs, data, MRC_WIRE_HDR_BYTES);
 	if (!header_take(link, data, link->device->entries[index].len_bytes, &hdr))
 		return;
 	rail->frames_received++;
 	if (verbs->damage == MRCD_VERBS_DAMAGE_PAYLOAD && hdr.type == MRC_WIRE_FRAG &&
 	    !(hdr.flags & (MRC_WIRE_F_DIRECT | MRC_WIRE_F_UNCHECKED)))
-		mrcd_verbs_drill_flip(verbs, data + MRC_WIRE_HDR_BYTES, hdr.body_len);
+		mrcd_verbs_fault_flip(verbs, data + MRC_WIRE_HDR_BYTES, hdr.body_len);
 	if (hdr.type == MRC_WIRE_FRAG) {
 		rail->bytes_received += hdr.body_len;
 		link->verbs->turn_bytes += hdr.body_len;

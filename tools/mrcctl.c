@@ -40,7 +40,7 @@ const struct mrcctl_command mrcctl_commands[] = {
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
 	{"doctor", MRCCTL_ALONE, NULL, "what degrades in silence, why it matters, what to do"},
 	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
-	{"drill", MRCCTL_WHAT_RAIL, mrcctl_show_drill, "tests of mrcd: break something of RAIL"},
+	{"fault", MRCCTL_WHAT_RAIL, mrcctl_show_fault, "tests of mrcd: break something of RAIL"},
 };
 
 const size_t mrcctl_command_count = sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]);

@@ -550,8 +550,8 @@ void mrcctl_show_drain(const json_t *result, FILE *out, bool has_colour)
 		(unsigned long long)paths, paths == 1 ? "" : "s");
 }
 
-void mrcctl_show_drill(const json_t *result, FILE *out, bool has_colour)
+void mrcctl_show_fault(const json_t *result, FILE *out, bool has_colour)
 {
 	fprintf(out, "rail %s: %s, %llu broken\n", mrcctl_text(result, "rail"),
-		mrcctl_text(result, "drill"), (unsigned long long)mrcctl_number(result, "broken"));
+		mrcctl_text(result, "fault"), (unsigned long long)mrcctl_number(result, "broken"));
 }

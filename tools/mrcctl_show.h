@@ -21,6 +21,6 @@ void mrcctl_show_paths(const json_t *result, FILE *out, bool has_colour);
 void mrcctl_show_channels(const json_t *result, FILE *out, bool has_colour);
 void mrcctl_show_clients(const json_t *result, FILE *out, bool has_colour);
 void mrcctl_show_drain(const json_t *result, FILE *out, bool has_colour);
-void mrcctl_show_drill(const json_t *result, FILE *out, bool has_colour);
+void mrcctl_show_fault(const json_t *result, FILE *out, bool has_colour);
 
 #endif

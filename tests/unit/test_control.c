@@ -126,7 +126,7 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 	static const char *const lines[] = {
 		"{\"command\": \"drain\", \"rail\": \"r1\"}",
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
-		"{\"command\": \"drill\", \"rail\": \"r1\", \"what\": \"qp-error\"}",
+		"{\"command\": \"fault\", \"rail\": \"r1\", \"what\": \"qp-error\"}",
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(lines); i++) {
@@ -317,12 +317,12 @@ static void control_tells_how_long_clients_stood_still(void **state)
 	json_decref(answer);
 }
 
-static int rail_drill(struct mrcd_rail *rail, const char *what)
+static int rail_fault(struct mrcd_rail *rail, const char *what)
 {
 	return strcmp(what, "qp-error") == 0 ? 3 : -EINVAL;
 }
 
-static const char *drill_error(struct stage *stage, const char *line, json_t **answer_out)
+static const char *fault_error(struct stage *stage, const char *line, json_t **answer_out)
 {
 	json_decref(*answer_out);
 	*answer_out = ask(stage, line, true);
@@ -332,33 +332,33 @@ static const char *drill_error(struct stage *stage, const char *line, json_t **a
 /* Nobody shall break a daemon at work by a slip of the pen. */
 static void control_breaks_things_on_purpose_where_that_was_asked_for_only(void **state)
 {
-	static const char drill[] =
-		"{\"command\": \"drill\", \"rail\": \"r1\", \"what\": \"qp-error\"}";
+	static const char fault[] =
+		"{\"command\": \"fault\", \"rail\": \"r1\", \"what\": \"qp-error\"}";
 	struct stage *stage = *state;
 	struct mrcd_rail *rail = &stage->worker->rails[1];
 	const struct mrcd_rail_ops *ops = rail->ops;
-	struct mrcd_rail_ops drilled = *ops;
+	struct mrcd_rail_ops faulty = *ops;
 	json_t *answer = NULL, *result;
 
-	unsetenv("MRCD_DRILL");
-	drilled.drill = rail_drill;
-	rail->ops = &drilled;
+	unsetenv("MRCD_FAULT");
+	faulty.fault = rail_fault;
+	rail->ops = &faulty;
 	if (!MRC_DEBUG)
-		assert_non_null(strstr(drill_error(stage, drill, &answer), "are for tests"));
-	setenv("MRCD_DRILL", "on", 1);
-	assert_null(drill_error(stage, drill, &answer));
+		assert_non_null(strstr(fault_error(stage, fault, &answer), "are for tests"));
+	setenv("MRCD_FAULT", "on", 1);
+	assert_null(fault_error(stage, fault, &answer));
 	result = json_object_get(answer, "result");
 	assert_int_equal(json_integer_value(json_object_get(result, "broken")), 3);
-	assert_non_null(strstr(drill_error(stage,
-					   "{\"command\": \"drill\", \"rail\": \"r1\", "
+	assert_non_null(strstr(fault_error(stage,
+					   "{\"command\": \"fault\", \"rail\": \"r1\", "
 					   "\"what\": \"all\"}",
 					   &answer),
-			       "has no drill \"all\""));
-	assert_non_null(strstr(drill_error(stage, "{\"command\": \"drill\"}", &answer),
+			       "has no fault \"all\""));
+	assert_non_null(strstr(fault_error(stage, "{\"command\": \"fault\"}", &answer),
 			       "wants a \"rail\"; allowed: r0, r1"));
 	rail->ops = ops; /* of type tcp */
-	assert_non_null(strstr(drill_error(stage, drill, &answer), "has no drill \"qp-error\""));
-	unsetenv("MRCD_DRILL");
+	assert_non_null(strstr(fault_error(stage, fault, &answer), "has no fault \"qp-error\""));
+	unsetenv("MRCD_FAULT");
 	json_decref(answer);
 }
 

@@ -138,20 +138,20 @@ static void payload_that_changed_on_the_way_is_judged_where_it_landed(void **sta
 	assert_false(at_b()->frames[0].is_body_good);
 }
 
-static int drill(const char *what)
+static int fault(const char *what)
 {
 	struct mrcd_rail *rail = at_b()->rail;
 
-	return rail->ops->drill(rail, what);
+	return rail->ops->fault(rail, what);
 }
 
 /* Where the device's own checks have passed: in the landing memory, in a receive entry, in a header. */
-static void damage_by_drill_is_found_and_counted(void **state)
+static void damage_by_fault_is_found_and_counted(void **state)
 {
 	uint32_t bad = 0;
 
 	lab_regions();
-	assert_int_equal(drill("damage-payload"), 0);
+	assert_int_equal(fault("damage-payload"), 0);
 	for (uint32_t i = 0; i < 40; i++)
 		lab_post(a,
 			 i % 2 ? lab_direct(a, i, i * 5000, 5000) : lab_frag(a, i, i * 5000, 100));
@@ -160,19 +160,19 @@ static void damage_by_drill_is_found_and_counted(void **state)
 	for (uint32_t i = 0; i < 40; i++)
 		bad += !at_b()->frames[i].is_body_good;
 	assert_int_equal(bad, 5);
-	assert_int_equal(drill("damage-none"), 5);
+	assert_int_equal(fault("damage-none"), 5);
 	lab_post(a, lab_direct(a, 40, 300000, 5000));
 	lab_flush(a);
 	lab_until(at_b()->frame_count == 41);
 	assert_true(at_b()->frames[40].is_body_good);
-	assert_int_equal(drill("damage-headers"), 5);
+	assert_int_equal(fault("damage-headers"), 5);
 	for (uint32_t i = 0; i < 8; i++)
 		lab_post(a, lab_frag(a, i, 0, 100));
 	lab_flush(a);
 	lab_until(at_b()->downs == 1);
 	assert_int_equal(at_b()->reason, MRC_REASON_CORRUPT);
-	assert_int_equal(drill("damage-none"), 6);
-	assert_int_equal(drill("damage-all"), -EINVAL);
+	assert_int_equal(fault("damage-none"), 6);
+	assert_int_equal(fault("damage-all"), -EINVAL);
 }
 
 static void a_write_beside_its_key_lands_nowhere_and_ends_the_link(void **state)
@@ -663,7 +663,7 @@ int main(int argc, char **argv)
 		TEST(frames_of_all_sizes_arrive_in_order),
 		TEST(payload_is_written_before_its_header_is_seen),
 		TEST(payload_that_changed_on_the_way_is_judged_where_it_landed),
-		TEST(damage_by_drill_is_found_and_counted),
+		TEST(damage_by_fault_is_found_and_counted),
 		TEST(a_write_beside_its_key_lands_nowhere_and_ends_the_link),
 		TEST(more_frames_than_slots_wait_for_completions),
 		TEST(a_turn_posts_a_bounded_number_of_bytes),

@@ -759,7 +759,7 @@ static void errors_of_the_queue_pair_end_the_link(void **state)
 	assert_string_equal(lab->b->paths[0].why, "closed by the other end");
 }
 
-/* mrcctl drill: the same, brought about from outside. */
+/* mrcctl fault: the same, brought about from outside. */
 static void a_queue_pair_in_err_is_noticed_by_what_is_sent_next(void **state)
 {
 	struct mrcd_rail *rail = lab->a->paths[0].rail;
@@ -767,8 +767,8 @@ static void a_queue_pair_in_err_is_noticed_by_what_is_sent_next(void **state)
 
 	lab_up(0);
 	lab_up(1);
-	assert_int_equal(rail->ops->drill(rail, "no-such"), -EINVAL);
-	assert_int_equal(rail->ops->drill(rail, "qp-error"), 1);
+	assert_int_equal(rail->ops->fault(rail, "no-such"), -EINVAL);
+	assert_int_equal(rail->ops->fault(rail, "qp-error"), 1);
 	assert_int_equal(verbs_fake_qp_state(lab_link(lab->a, 0)->number), IBV_QPS_ERR);
 	lab_settle();
 	assert_int_equal(lab->a->paths[0].downs, 0);
@@ -778,7 +778,7 @@ static void a_queue_pair_in_err_is_noticed_by_what_is_sent_next(void **state)
 	lab_until(lab->a->paths[0].downs == 1 && lab->b->paths[0].downs == 1);
 	assert_string_equal(lab->a->paths[0].why, "flushed");
 	assert_int_equal(lab->a->paths[0].sent, 0);
-	assert_int_equal(rail->ops->drill(rail, "qp-error"), 0);
+	assert_int_equal(rail->ops->fault(rail, "qp-error"), 0);
 	lab_up(0);
 	talk(0);
 	talk(1);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What no ICRC sees: bits flipped after the device's checks, by a drill of the receiving daemon. All of it is found and
+# What no ICRC sees: bits flipped after the device's checks, by a fault in the receiving daemon. All of it is found and
 # sent again by another rail, the rail is named, goes when the damage is the path's beyond doubt, and comes back after it.
 # shellcheck source-path=SCRIPTDIR source=cases.sh
 . "$(dirname "$0")/cases.sh"
 
 case_needs_devices
-export MRCD_DRILL=on
+export MRCD_FAULT=on
 e2e_hosts 2
 case_whole
 e2e_stream_start
@@ -14,7 +14,7 @@ of_rail() { # RAIL COUNTER: one that b keeps of its path over that rail
 }
 counts() { [ "$(of_rail 1 "$1")" -ge "$2" ]; }
 damage() { # WHAT: the bits flipped so far
-	lab_mrcctl b drill "damage-$1" r1 --json | jq .broken
+	lab_mrcctl b fault "damage-$1" r1 --json | jq .broken
 }
 damage payload >/dev/null
 lab_wait_for "damaged fragments to be found" 60 counts body_errors 3

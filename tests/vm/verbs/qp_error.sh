@@ -4,7 +4,7 @@
 . "$(dirname "$0")/cases.sh"
 
 case_needs_devices
-export MRCD_DRILL=on
+export MRCD_FAULT=on
 e2e_hosts 4
 case_whole
 e2e_stream_start
@@ -16,8 +16,8 @@ drill() { # HOST...
 	local host before
 	before=$(failures a 1)
 	for host; do
-		lab_mrcctl "$host" drill qp-error r1
-		e2e_is "$host" rails '.[] | select(.name == "r1")' || lab_fail "$host does not answer after the drill"
+		lab_mrcctl "$host" fault qp-error r1
+		e2e_is "$host" rails '.[] | select(.name == "r1")' || lab_fail "$host does not answer after the fault"
 	done
 	lab_wait_for "a to find the path of r1 broken" 15 has_failed a "$before"
 	case_whole 60

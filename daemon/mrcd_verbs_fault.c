@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mrcd_verbs_drill - breaking a rail of queue pairs on purpose, for tests of the daemon */
+/* mrcd_verbs_fault - breaking a rail of queue pairs on purpose, for tests of the daemon */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define FLIP_EVERY 8U /* of the frames that have what is to be damaged */
 
-/* As if the device had done it. It takes a millisecond of the loop's: this is a drill. */
+/* As if the device had done it. It takes a millisecond of the loop's: this is for tests. */
 static int queue_pairs_break(struct mrcd_verbs *verbs)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -23,7 +23,7 @@ static int queue_pairs_break(struct mrcd_verbs *verbs)
 	return count;
 }
 
-int mrcd_verbs_drill(struct mrcd_rail *rail, const char *what)
+int mrcd_verbs_fault(struct mrcd_rail *rail, const char *what)
 {
 	static const char *const damages[] = {
 		[MRCD_VERBS_DAMAGE_NONE] = "damage-none",
@@ -43,7 +43,7 @@ int mrcd_verbs_drill(struct mrcd_rail *rail, const char *what)
 	return -EINVAL;
 }
 
-void mrcd_verbs_drill_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes)
+void mrcd_verbs_fault_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes)
 {
 	uint64_t bit;
 
