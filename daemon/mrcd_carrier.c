@@ -102,6 +102,8 @@ static bool ask(const struct mrcd_carrier *carrier, const struct mrcd_rail *rail
 {
 	struct ifreq ifr = {0};
 
+	if (rail->drill == MRCD_DRILL_DOWN)
+		return false;
 	static_assert(sizeof(ifr.ifr_name) == sizeof(rail->conf->interface), "names of one size");
 	if (rail->conf->interface[0])
 		memcpy(ifr.ifr_name, rail->conf->interface, sizeof(ifr.ifr_name));
@@ -232,12 +234,17 @@ static void on_netlink(evutil_socket_t fd, short what, void *context)
 		rails_update(carrier, is_address_changed);
 }
 
+void mrcd_carrier_look(struct mrcd_carrier *carrier)
+{
+	rails_update(carrier, false);
+}
+
 static void on_ask_again(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_carrier *carrier = context;
 
 	mrcd_worker_now(carrier->worker);
-	rails_update(carrier, false);
+	mrcd_carrier_look(carrier);
 }
 
 int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_out)

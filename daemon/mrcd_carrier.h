@@ -27,6 +27,9 @@ struct mrcd_carrier;
 int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_out);
 void mrcd_carrier_free(struct mrcd_carrier *carrier);
 
+/* Ask for all rails now and tell what changed: a drill has taken a carrier away, or given it back. */
+void mrcd_carrier_look(struct mrcd_carrier *carrier);
+
 /*
  * Does this rail have a carrier, as far as the kernel has worked it out? Needs
  * no event to be read. IFF_RUNNING follows the carrier by a work queue of the

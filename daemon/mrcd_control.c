@@ -19,6 +19,7 @@
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control_impl.h"
+#include "mrcd_drill.h"
 #include "mrcd_health.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
@@ -252,6 +253,16 @@ static json_t *mrcd_control_fault(struct mrcd_worker *worker, const json_t *comm
 		json_pack("{s:s s:s s:i}", "rail", name, "fault", what, "broken", count));
 }
 
+static json_t *mrcd_control_drill(struct mrcd_worker *worker, const json_t *command)
+{
+	json_t *error = NULL;
+	json_t *result = mrcd_drill_ask(worker->drill, command, &error);
+
+	if (result == NULL)
+		return json_pack("{s:b s:o}", "ok", 0, "error", error);
+	return mrcd_control_ok(result);
+}
+
 static json_t *mrcd_control_trace(struct mrcd_worker *worker, const json_t *command)
 {
 	json_t *error = NULL;
@@ -275,6 +286,7 @@ static const struct mrcd_control_command {
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
 	{"about", false, mrcd_control_about},       {"several", false, mrcd_control_several},
+	{"drill", true, mrcd_control_drill},
 };
 
 json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change)

@@ -866,6 +866,12 @@ void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_de
 	mrcd_peer_pump(peer);
 }
 
+struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	MRC_ASSERT(path_index < peer->path_count);
+	return peer->paths[path_index].rail;
+}
+
 uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index, uint32_t *good_out)
 {
 	struct mrc_path_info info;

@@ -55,6 +55,9 @@ void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_de
 /* True when all good paths to this peer use this rail (and there is at least one). */
 bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index);
 
+/* The rail of this path. */
+struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index);
+
 /* Paths over this rail; *good_out: how many of them are good. */
 uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 			      uint32_t *good_out);

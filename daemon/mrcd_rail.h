@@ -27,6 +27,14 @@ struct mrcd_peer;
 struct mrcd_rail;
 struct mrcd_link;
 
+/* What a drill has a rail suffer. */
+enum mrcd_drill_fault {
+	MRCD_DRILL_NONE,
+	MRCD_DRILL_DOWN,    /* as if the carrier were lost: nothing passes, and this host knows */
+	MRCD_DRILL_SILENCE, /* nothing passes either way, and nobody is told */
+	MRCD_DRILL_SLOW,    /* sends drill_bytes_per_s at most */
+};
+
 /* What can be done with a link; a rail may have links of two kinds. */
 struct mrcd_link_ops {
 	const char *kind; /* "tcp", "verbs", "loop" */
@@ -119,6 +127,13 @@ struct mrcd_rail_ops {
 	 * so far; -EINVAL: no such fault. NULL: there is none.
 	 */
 	int (*fault)(struct mrcd_rail *rail, const char *what);
+	/*
+	 * A drill (mrcd_drill.h): from now on suffer rail->drill, until it is
+	 * MRCD_DRILL_NONE again; what a link does on the way of data shall not ask
+	 * for it. The carrier is not the kind's: whoever asks has_carrier() is told.
+	 * -ENOTSUP: the kind cannot; nothing has changed. NONE is never refused.
+	 */
+	int (*drill)(struct mrcd_rail *rail);
 	/* Adds what people want to see of it to a rail's object (mrcctl). NULL: nothing. */
 	void (*describe)(const struct mrcd_rail *rail, json_t *object);
 };
@@ -143,7 +158,9 @@ struct mrcd_rail {
 	unsigned ifindex;   /* 0: unknown now */
 	bool is_carrier_up; /* by the last event or question */
 	bool is_draining;   /* mrcctl drain */
-	void *kind_data;    /* the kind's own */
+	enum mrcd_drill_fault drill;
+	uint64_t drill_bytes_per_s; /* SLOW */
+	void *kind_data;            /* the kind's own */
 	/* Counters, for mrcctl and metrics; never reset. */
 	uint64_t frames_sent, frames_received;
 	uint64_t bytes_sent, bytes_received; /* payload */

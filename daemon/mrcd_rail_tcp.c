@@ -47,6 +47,12 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
 	}
 }
 
+static void accept_watch(struct mrcd_tcp *tcp)
+{
+	if (!tcp->is_cut)
+		event_add(&tcp->listen_event, NULL);
+}
+
 static void listen_close(struct mrcd_tcp *tcp)
 {
 	if (tcp->listen_fd < 0)
@@ -97,7 +103,7 @@ static void listen_try(struct mrcd_tcp *tcp)
 	tcp->listen_error = 0;
 	event_assign(&tcp->listen_event, tcp->rail->worker->base, fd, EV_READ | EV_PERSIST,
 		     on_accept, tcp);
-	event_add(&tcp->listen_event, NULL);
+	accept_watch(tcp);
 	event_del(&tcp->retry_event);
 	return;
 
@@ -115,7 +121,18 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 	struct mrcd_tcp *tcp = context;
 
 	if (tcp->listen_fd >= 0)
-		event_add(&tcp->listen_event, NULL);
+		accept_watch(tcp);
+	listen_try(tcp);
+}
+
+void mrcd_tcp_listen_watch(struct mrcd_tcp *tcp)
+{
+	if (tcp->is_cut && tcp->listen_fd >= 0) {
+		event_del(&tcp->listen_event);
+		return;
+	}
+	/* Whoever waits in the backlog has waited too long; the kernel sends him away, and he calls again. */
+	listen_close(tcp);
 	listen_try(tcp);
 }
 
@@ -161,6 +178,7 @@ int mrcd_tcp_new(struct mrcd_rail *rail, const struct mrcd_tcp_upgrade *upgrade,
 		goto err_free;
 	event_assign(&tcp->retry_event, rail->worker->base, -1, 0, on_retry, tcp);
 	event_assign(&tcp->reap_event, rail->worker->base, -1, 0, on_reap, tcp);
+	mrcd_tcp_drill_init(tcp);
 	listen_try(tcp);
 	*tcp_out = tcp;
 	return 0;
@@ -179,6 +197,7 @@ void mrcd_tcp_free(struct mrcd_tcp *tcp)
 	listen_close(tcp);
 	event_del(&tcp->retry_event);
 	event_del(&tcp->reap_event);
+	mrcd_tcp_drill_fini(tcp);
 	mrcd_tcp_attempts_drop(tcp, NULL);
 	mrcd_resolver_free(tcp->resolver);
 	tcp->resolver = NULL;
@@ -227,6 +246,11 @@ static void tcp_forget(struct mrcd_rail *rail, struct mrcd_peer *peer)
 		mrcd_tcp_attempts_drop(rail->kind_data, peer);
 }
 
+static int tcp_drill(struct mrcd_rail *rail)
+{
+	return mrcd_tcp_drill(rail->kind_data);
+}
+
 const struct mrcd_rail_ops mrcd_rail_tcp_ops = {
 	.kind = "tcp",
 	.open = tcp_open,
@@ -235,4 +259,5 @@ const struct mrcd_rail_ops mrcd_rail_tcp_ops = {
 	.has_carrier = mrcd_carrier_ask,
 	.refresh = tcp_refresh,
 	.forget = tcp_forget,
+	.drill = tcp_drill,
 };

@@ -520,5 +520,6 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.hold_data = mrcd_verbs_hold_data,
 	.hold_free = mrcd_verbs_hold_free,
 	.fault = mrcd_verbs_fault,
+	.drill = mrcd_verbs_drill,
 	.describe = mrcd_verbs_describe,
 };

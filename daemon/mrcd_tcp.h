@@ -6,6 +6,7 @@
  *	mrcd_tcp_attempt.c  a connection until its handshake is done
  *	mrcd_tcp_link.c     a connection that is a link: life and sending
  *	mrcd_tcp_recv.c     receiving
+ *	mrcd_tcp_drill.c    a rail that fails on purpose
  *
  * Threads: the worker's loop.
  */
@@ -79,6 +80,12 @@ struct mrcd_tcp {
 	LIST_HEAD(, mrcd_tcp_link) dead; /* closed; freed by reap_event, when nobody is inside */
 	struct event reap_event;
 
+	/* A drill (mrcd_tcp_drill.c). */
+	const struct mrcd_link_ops *link_ops; /* of links that begin */
+	bool is_cut;                          /* nothing comes in, nobody answers */
+	uint64_t slow_bytes, slow_ns;         /* that may be sent now, and as of when */
+	struct event slow_event;
+
 	/* Where reads land. Between two reads a link keeps only what it carries, so one buffer
 	 * serves all of a rail, and stays in the cache. */
 	uint8_t *staging; /* MRCD_TCP_CARRY_BYTES, then MRCD_TCP_STAGING_BYTES */
@@ -92,6 +99,8 @@ int mrcd_tcp_new(struct mrcd_rail *rail, const struct mrcd_tcp_upgrade *upgrade,
 void mrcd_tcp_free(struct mrcd_tcp *tcp);
 /* Its interface or address came, went or changed. */
 void mrcd_tcp_refresh(struct mrcd_tcp *tcp);
+/* Take up what waits to be accepted (again), if is_cut does not forbid it; those that came while it did are sent away. */
+void mrcd_tcp_listen_watch(struct mrcd_tcp *tcp);
 
 /* ---- attempts ---- */
 
@@ -103,6 +112,8 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 /* Is one under way? */
 bool mrcd_tcp_attempt_exists(const struct mrcd_tcp *tcp, const struct mrcd_peer *peer,
 			     uint8_t path_index);
+/* Those that come in are dropped; those that go out fail, for `why` (static). */
+void mrcd_tcp_attempts_fail(struct mrcd_tcp *tcp, const char *why);
 /* Drop those of `peer` (NULL: all), without a word to anybody. */
 void mrcd_tcp_attempts_drop(struct mrcd_tcp *tcp, const struct mrcd_peer *peer);
 
@@ -143,6 +154,8 @@ static inline struct mrcd_tcp_link *mrcd_tcp_link_of(struct mrcd_link *link)
 int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,
 		      const struct mrc_auth *auth, struct mrcd_tcp_link **link_out);
 void mrcd_tcp_link_start(struct mrcd_tcp_link *link);
+/* Whether its socket is read; not said twice. */
+void mrcd_tcp_link_listen(struct mrcd_tcp_link *link, bool does_listen);
 /* Close the socket; memory is freed later in this turn. A second call does nothing. */
 void mrcd_tcp_link_close(struct mrcd_tcp_link *link);
 /* Close it and tell the peer's side why. `link` is gone afterwards. */
@@ -154,6 +167,18 @@ void mrcd_tcp_post(struct mrcd_link *link, const struct mrc_act_post *post);
 void mrcd_tcp_flush(struct mrcd_link *link);
 void mrcd_tcp_strip(struct mrcd_link *link);
 void mrcd_tcp_fence(struct mrcd_link *link);
+bool mrcd_tcp_link_resends(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out);
+
+extern const struct mrcd_link_ops mrcd_tcp_link_ops;
+/* Send what waits, up to len_max bytes of it. Answers how many. Arms no event. */
+size_t mrcd_tcp_link_write_part(struct mrcd_tcp_link *link, size_t len_max);
+
+/* ---- drills ---- */
+
+void mrcd_tcp_drill_init(struct mrcd_tcp *tcp);
+void mrcd_tcp_drill_fini(struct mrcd_tcp *tcp);
+/* mrcd_rail.h, drill */
+int mrcd_tcp_drill(struct mrcd_tcp *tcp);
 
 /* ---- receiving ---- */
 

@@ -340,6 +340,11 @@ static void attempt_connect(struct mrcd_tcp_attempt *attempt, const struct socka
 		event_active(&attempt->timer, EV_TIMEOUT, 0);
 		return;
 	}
+	if (attempt->tcp->is_cut) {
+		attempt->is_connecting = true;
+		timer_set(attempt, ANSWER_TIMEOUT_NS);
+		return;
+	}
 	fd = mrcd_tcp_own_address(conf, &own, &own_len);
 	if (fd == 0)
 		fd = mrcd_tcp_connect(conf, &own, own_len, to, to_len);
@@ -410,6 +415,23 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 	if (mrcd_resolve_name(tcp->resolver, address, port, family, on_resolved, attempt,
 			      &attempt->question) < 0) {
 		attempt->failure = strerror(ENOMEM);
+		event_active(&attempt->timer, EV_TIMEOUT, 0);
+	}
+}
+
+void mrcd_tcp_attempts_fail(struct mrcd_tcp *tcp, const char *why)
+{
+	struct mrcd_tcp_attempt *attempt;
+
+	while (!TAILQ_EMPTY(&tcp->inbound))
+		attempt_free(TAILQ_FIRST(&tcp->inbound));
+	TAILQ_FOREACH(attempt, &tcp->outbound, entry)
+	{
+		if (attempt->question) {
+			mrcd_resolve_cancel(attempt->question);
+			attempt->question = NULL;
+		}
+		attempt->failure = why;
 		event_active(&attempt->timer, EV_TIMEOUT, 0);
 	}
 }

@@ -65,18 +65,18 @@ static void on_writable(evutil_socket_t fd, short what, void *context)
 	mrcd_peer_pump(peer);
 }
 
-static bool link_resends(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out)
+bool mrcd_tcp_link_resends(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out)
 {
 	return mrcd_tcp_resends(((const struct mrcd_tcp_link *)link)->fd, sent_out, resent_out);
 }
 
-static const struct mrcd_link_ops link_ops = {
+const struct mrcd_link_ops mrcd_tcp_link_ops = {
 	.kind = "tcp",
 	.post = mrcd_tcp_post,
 	.flush = mrcd_tcp_flush,
 	.strip = mrcd_tcp_strip,
 	.fence = mrcd_tcp_fence,
-	.resends = link_resends,
+	.resends = mrcd_tcp_link_resends,
 };
 
 int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint8_t path_index,
@@ -93,7 +93,7 @@ int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint
 		return -ENOMEM;
 	}
 	link->link = (struct mrcd_link){
-		.ops = &link_ops,
+		.ops = tcp->link_ops,
 		.rail = tcp->rail,
 		.peer = peer,
 		.path_index = path_index,
@@ -111,13 +111,24 @@ int mrcd_tcp_link_new(struct mrcd_tcp *tcp, int fd, struct mrcd_peer *peer, uint
 	return 0;
 }
 
+void mrcd_tcp_link_listen(struct mrcd_tcp_link *link, bool does_listen)
+{
+	struct mrcd_lookout *lookout = link->tcp->rail->worker->lookout;
+
+	if (does_listen) {
+		event_add(&link->read_event, NULL);
+		mrcd_lookout_add(lookout, link->fd, &link->lookout_source, false);
+	} else {
+		event_del(&link->read_event);
+		mrcd_lookout_remove(lookout, link->fd);
+	}
+}
+
 void mrcd_tcp_link_start(struct mrcd_tcp_link *link)
 {
 	/* It may have been fenced in the call that took it up. */
-	if (link->fd < 0)
-		return;
-	event_add(&link->read_event, NULL);
-	mrcd_lookout_add(link->tcp->rail->worker->lookout, link->fd, &link->lookout_source, false);
+	if (link->fd >= 0)
+		mrcd_tcp_link_listen(link, true);
 }
 
 static void link_free(struct mrcd_tcp_link *link)
@@ -133,11 +144,10 @@ void mrcd_tcp_link_close(struct mrcd_tcp_link *link)
 
 	if (link->fd < 0)
 		return;
-	event_del(&link->read_event);
-	mrcd_lookout_remove(tcp->rail->worker->lookout, link->fd);
+	mrcd_tcp_link_listen(link, false);
 	event_del(&link->write_event);
 	event_del(&link->down_event);
-	if (link->link.is_mute || !tcp->rail->is_carrier_up)
+	if (link->link.is_mute || !tcp->rail->is_carrier_up || tcp->is_cut)
 		mrcd_tcp_hush(link->fd);
 	mrcd_tcp_abort(link->fd);
 	link->fd = -1;
@@ -301,12 +311,30 @@ static void batch_taken(struct mrcd_tcp_link *link, size_t len)
 	}
 }
 
-static void link_write(struct mrcd_tcp_link *link)
+/* So many bytes of it, at least one; answers the parts that are left. */
+static size_t iovec_cut(struct iovec *iov, size_t count, size_t len_max)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (len + iov[i].iov_len >= len_max) {
+			iov[i].iov_len = len_max - len;
+			return i + 1;
+		}
+		len += iov[i].iov_len;
+	}
+	return count;
+}
+
+/* Up to len_max bytes; SIZE_MAX, which the compiler sees, asks nothing more. Answers how many. */
+static inline __attribute__((always_inline)) size_t link_send(struct mrcd_tcp_link *link,
+							      size_t len_max)
 {
 	uint64_t sent_before = link->sent_count;
 	bool is_careful = false;
+	size_t total = 0;
 
-	for (int i = 0; i < WRITES_PER_TURN && link->outq.count; i++) {
+	for (int i = 0; i < WRITES_PER_TURN && link->outq.count && total < len_max; i++) {
 		struct iovec iov[IOVECS_MAX];
 		struct msghdr msg = {.msg_iov = iov};
 		size_t len;
@@ -314,6 +342,10 @@ static void link_write(struct mrcd_tcp_link *link)
 
 		msg.msg_iovlen = (size_t)batch_make(link, iov, &len);
 		MRC_ASSERT(msg.msg_iovlen > 0);
+		if (len > len_max - total) {
+			len = len_max - total;
+			msg.msg_iovlen = iovec_cut(iov, msg.msg_iovlen, len);
+		}
 		if (is_careful) {
 			msg.msg_iovlen = 1;
 			len = iov[0].iov_len;
@@ -332,17 +364,29 @@ static void link_write(struct mrcd_tcp_link *link)
 		if (n < 0 && errno != EAGAIN && errno != EINTR) {
 			link->write_error = errno;
 			event_active(&link->down_event, EV_TIMEOUT, 0);
-			return;
+			return total;
 		}
 		if (n > 0)
 			batch_taken(link, (size_t)n);
+		total += n > 0 ? (size_t)n : 0;
 		if (n < (ssize_t)len)
 			break;
 	}
-	if (link->outq.count)
-		event_add(&link->write_event, NULL);
 	if (link->sent_count != sent_before)
 		mrcd_link_on_sent(&link->link, link->sent_count);
+	return total;
+}
+
+static void link_write(struct mrcd_tcp_link *link)
+{
+	link_send(link, SIZE_MAX);
+	if (link->outq.count && !link->write_error)
+		event_add(&link->write_event, NULL);
+}
+
+size_t mrcd_tcp_link_write_part(struct mrcd_tcp_link *link, size_t len_max)
+{
+	return link->fd < 0 || link->write_error ? 0 : link_send(link, len_max);
 }
 
 void mrcd_tcp_flush(struct mrcd_link *base)

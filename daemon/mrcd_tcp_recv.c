@@ -75,7 +75,7 @@ static void contest(struct mrcd_tcp_link *link)
 		struct mrcd_link *other = mrcd_peer_path_link(link->link.peer, i);
 		struct mrcd_tcp_link *rival;
 
-		if (!other || other == &link->link || other->ops != link->link.ops)
+		if (!other || other == &link->link || other->ops->post != link->link.ops->post)
 			continue;
 		rival = mrcd_tcp_link_of(other);
 		if (!rival->is_in_body || rival->hdr.type != MRC_WIRE_FRAG ||

@@ -256,7 +256,8 @@ struct mrcd_verbs_link {
 	int stuck_error;      /* of RESET and destroy; not 0: the queue pair lives */
 	uint32_t stuck_count; /* so often */
 	uint64_t stuck_ns;    /* the job waits so long before it tries, where no loop runs */
-	bool is_deaf;         /* a frame was refused or lost: none after it is taken in */
+	bool is_deaf;    /* a frame was refused or lost, or a drill: none after it is taken in */
+	bool is_drilled; /* mrcd_verbs_drill.c: of what it has missed nothing can be made good */
 	bool was_established; /* its number is known to the other end */
 	bool is_doomed;       /* it failed while its job ran, for `doom` */
 	char doom[MRCD_VERBS_REASON_BYTES];
@@ -325,6 +326,11 @@ static inline uint8_t *mrcd_verbs_entry_data(const struct mrcd_verbs_device *dev
 int mrcd_verbs_fault(struct mrcd_rail *rail, const char *what);
 /* One bit in one of a few frames; the device's own checks are behind us. */
 void mrcd_verbs_fault_flip(struct mrcd_verbs *verbs, uint8_t *bytes, uint32_t len_bytes);
+
+/* ---- mrcd_verbs_drill.c ---- */
+
+/* mrcd_rail.h */
+int mrcd_verbs_drill(struct mrcd_rail *rail);
 
 /* ---- mrcd_rail_verbs.c ---- */
 

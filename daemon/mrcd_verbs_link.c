@@ -68,7 +68,7 @@ static void fd_close(struct mrcd_verbs_link *link)
 	if (link->fd < 0)
 		return;
 	event_del(&link->fd_event);
-	if (!link->verbs->rail->is_carrier_up)
+	if (!link->verbs->rail->is_carrier_up || link->is_drilled)
 		mrcd_tcp_hush(link->fd);
 	mrcd_tcp_abort(link->fd);
 	link->fd = -1;

@@ -13,8 +13,10 @@
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control.h"
+#include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_health.h"
+#include "mrcd_interface.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
 #include "mrcd_offload.h"
@@ -205,6 +207,8 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 	if (r < 0)
 		goto err_free_worker;
 	r = mrcd_traces_new(worker, &worker->traces);
+	if (r == 0)
+		r = mrcd_drill_new(worker, &worker->drill);
 	if (r < 0)
 		goto err_free_worker;
 	for (uint32_t i = 0; i < conf->rail_count; i++) {
@@ -244,9 +248,23 @@ static int mrcd_worker_open_rail(struct mrcd_rail *rail)
 	return 0;
 }
 
+/* A daemon that was killed in a drill has left a link down. */
+static void mrcd_worker_recover_link(const struct mrcd_worker *worker)
+{
+	char interface[16];
+	int r = mrcd_interface_recover(worker->conf->runtime_dir, interface);
+
+	if (r > 0)
+		mrcd_warn("%s was down for a drill when the last mrcd ended: up again", interface);
+	else if (r < 0)
+		mrcd_err("a link that was down for a drill cannot be taken up: %s", strerror(-r));
+}
+
 int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 {
 	int r;
+
+	mrcd_worker_recover_link(worker);
 
 	/* Carriers first: rails want to know their interfaces. Clients last: a connect must not
 	 * meet a half-built daemon. */
@@ -307,6 +325,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 {
 	if (worker == NULL)
 		return;
+	mrcd_drill_free(worker->drill);
+	worker->drill = NULL;
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		mrcd_peer_stop(worker->peers[i]);
 	for (int i = 0; i < 2; i++) {

@@ -28,6 +28,7 @@ struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_event_log;   /* mrcd_event_log.h */
 struct mrcd_lookout;     /* mrcd_lookout.h */
+struct mrcd_drill;       /* mrcd_drill.h */
 struct mrcd_health;      /* mrcd_health.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
@@ -55,6 +56,7 @@ struct mrcd_worker {
 	struct mrcd_health *health;       /* ours */
 	struct mrcd_traces *traces;       /* ours */
 	struct mrcd_event_log *events;    /* ours */
+	struct mrcd_drill *drill;         /* ours */
 	uint64_t strangers;               /* handshakes refused, all rails */
 	struct mrc_look look;
 	struct event *look_event;     /* ours; pending while look.is_looking */

@@ -2,8 +2,10 @@
 /*
  * mrcctl - look into a running mrcd and take rails out of service
  *
- * Exit status: 0 done, 1 the daemon says no or doctor found something, 2 usage, 3 the daemon cannot be reached.
+ * Exit status: 0 done, 1 the daemon says no, doctor found something or a
+ * drill failed, 2 usage, 3 the daemon cannot be reached.
  */
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@
 #include "mrcctl_command.h"
 #include "mrcctl_complete.h"
 #include "mrcctl_doctor.h"
+#include "mrcctl_drill.h"
 #include "mrcctl_events.h"
 #include "mrcctl_keys.h"
 #include "mrcctl_show.h"
@@ -40,7 +43,8 @@ const struct mrcctl_command mrcctl_commands[] = {
 	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
 	{"doctor", MRCCTL_ALONE, NULL, "what degrades in silence, why it matters, what to do"},
 	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
-	{"fault", MRCCTL_WHAT_RAIL, mrcctl_show_fault, "tests of mrcd: break something of RAIL"},
+	{"drill", MRCCTL_MAYBE_RAIL, NULL, "have RAIL fail for a while, and say what came of it"},
+	{"fault", MRCCTL_WHAT_RAIL, mrcctl_show_fault, NULL},
 };
 
 const size_t mrcctl_command_count = sizeof(mrcctl_commands) / sizeof(mrcctl_commands[0]);
@@ -58,19 +62,23 @@ struct mrcctl_asked {
 	const char *seconds; /* as given: trace and doctor read it; NULL: not given */
 	struct mrcctl_trace_options trace;
 	struct mrcctl_top_options top;
+	struct mrcctl_drill_options drill;
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL"};
+	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL",
+						"[RAIL]"};
 	static const char *const shorts[MRCCTL_OPTIONS_COUNT] = {
 		[MRCCTL_OPTION_HELP] = "-h,", [MRCCTL_OPTION_VERBOSE] = "-v,"};
 	char text[40];
 
 	fprintf(out, "Usage: mrcctl [OPTION]... COMMAND [WHAT] [RAIL|CHANNEL]\n\nCommands:\n");
-	for (size_t i = 0; i < mrcctl_command_count; i++)
-		fprintf(out, "  %-8s%-15s %s\n", mrcctl_commands[i].name,
-			arguments[mrcctl_commands[i].takes], mrcctl_commands[i].help);
+	for (size_t i = 0; i < mrcctl_command_count; i++) {
+		if (mrcctl_commands[i].help != NULL)
+			fprintf(out, "  %-8s%-15s %s\n", mrcctl_commands[i].name,
+				arguments[mrcctl_commands[i].takes], mrcctl_commands[i].help);
+	}
 	fprintf(out, "\nOptions:\n");
 	for (size_t i = 0; i < MRCCTL_OPTIONS_COUNT; i++) {
 		const struct mrcctl_option *option = &mrcctl_options[i];
@@ -82,9 +90,8 @@ static void mrcctl_usage(FILE *out)
 			option->commands != NULL ? option->commands : "",
 			option->commands != NULL ? ": " : "", option->help);
 	}
-	fprintf(out,
-		"\nExit status: 0 done, 1 the daemon says no or doctor found something, 2 usage,\n"
-		"3 no daemon reached.\n");
+	fprintf(out, "\nExit status: 0 done, 1 the daemon says no, doctor found something or a\n"
+		     "drill failed, 2 usage, 3 no daemon reached.\n");
 }
 
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -162,7 +169,16 @@ static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id 
 	char error[MRCCTL_TRACE_ERROR_BYTES];
 	int r = 0;
 
+	static_assert(sizeof(error) >= MRCCTL_DRILL_ERROR_BYTES, "one text for all");
+	static_assert(MRCCTL_OPTION_PICTURE - MRCCTL_OPTION_DOWN == MRCCTL_DRILL_OPTION_PICTURE,
+		      "those of drill, in its order");
 	asked->is_given[id] = true;
+	if (id >= MRCCTL_OPTION_DOWN && id <= MRCCTL_OPTION_PICTURE) {
+		r = mrcctl_drill_option_take(&asked->drill,
+					     (enum mrcctl_drill_option)(id - MRCCTL_OPTION_DOWN),
+					     text, error);
+		return r < 0 ? mrcctl_usage_error("%s", error) : 0;
+	}
 	switch (id) {
 	case MRCCTL_OPTION_EVERY:
 		r = mrcctl_trace_option_take(&asked->trace, MRCCTL_TRACE_EVERY, text, error);
@@ -197,12 +213,12 @@ static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id 
 static int mrcctl_check(const struct mrcctl_asked *asked, const struct mrcctl_command *command,
 			int argc, char **argv)
 {
-	static const int wanted[] = {1, 2, 3, 2};
+	static const int wanted[] = {1, 2, 3, 2, 2};
 	int given = argc - optind;
 
 	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
 		return mrcctl_usage_error("%s: which one?", command->name);
-	if (given < wanted[command->takes])
+	if (given < wanted[command->takes] && command->takes != MRCCTL_MAYBE_RAIL)
 		return mrcctl_usage_error("%s: which %s?", command->name,
 					  command->takes == MRCCTL_CHANNEL ? "channel" : "rail");
 	if (given > wanted[command->takes])
@@ -234,6 +250,16 @@ static int mrcctl_run_doctor(const struct mrcctl_asked *asked)
 	return mrcctl_doctor(asked->socket, &doctor);
 }
 
+static int mrcctl_run_drill(struct mrcctl_asked *asked, const char *rail)
+{
+	char error[MRCCTL_DRILL_ERROR_BYTES];
+
+	asked->drill.is_forced = asked->is_given[MRCCTL_OPTION_FORCE];
+	if (mrcctl_drill_options_check(&asked->drill, rail, error) < 0)
+		return mrcctl_usage_error("%s", error);
+	return mrcctl_drill(asked->socket, &asked->drill, asked->is_given[MRCCTL_OPTION_JSON]);
+}
+
 static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_command *command,
 			      int argc, char **argv)
 {
@@ -256,6 +282,8 @@ static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_co
 	}
 	if (strcmp(command->name, "doctor") == 0)
 		return mrcctl_run_doctor(asked);
+	if (command->takes == MRCCTL_MAYBE_RAIL)
+		return mrcctl_run_drill(asked, argc - optind > 1 ? argv[optind + 1] : NULL);
 	if (strcmp(command->name, "events") == 0)
 		return mrcctl_events(asked->socket, asked->is_given[MRCCTL_OPTION_FOLLOW],
 				     asked->is_given[MRCCTL_OPTION_JSON]);
@@ -274,6 +302,7 @@ int main(int argc, char **argv)
 	int value, r;
 
 	mrcctl_trace_options_init(&asked.trace);
+	mrcctl_drill_options_init(&asked.drill);
 	snprintf(asked.socket, sizeof(asked.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
 									 : MRCCTL_SOCKET);

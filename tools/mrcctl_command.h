@@ -17,10 +17,16 @@
 
 struct mrcctl_command {
 	const char *name;
-	enum { MRCCTL_ALONE, MRCCTL_RAIL, MRCCTL_WHAT_RAIL, MRCCTL_CHANNEL } takes;
+	enum {
+		MRCCTL_ALONE,
+		MRCCTL_RAIL,
+		MRCCTL_WHAT_RAIL,
+		MRCCTL_CHANNEL,
+		MRCCTL_MAYBE_RAIL
+	} takes;
 	/* NULL: it has a function of its own */
 	void (*show)(const json_t *result, FILE *out, bool has_colour);
-	const char *help;
+	const char *help; /* NULL: it is for tests, and not offered */
 };
 
 /*
@@ -29,7 +35,7 @@ struct mrcctl_command {
  */
 #define MRCCTL_OPTIONS(X)                                                                        \
 	X(JSON, "json", NULL, NULL, "print the daemon's answer as JSON")                         \
-	X(FORCE, "force", NULL, "drain", "also the last good path to a peer")                    \
+	X(FORCE, "force", NULL, "drain|drill", "also the last good path to a peer")              \
 	X(FOLLOW, "follow", NULL, "events", "go on with what befalls from now on")               \
 	X(EVERY, "every", "N", "trace", "one message of so many (100)")                          \
 	X(COUNT, "count", "N", "trace", "end after so many (1000), show a bar for each")         \
@@ -39,6 +45,17 @@ struct mrcctl_command {
 	X(INTERVAL, "interval", "TIME", "top", "between two looks (1s)")                         \
 	X(ONCE, "once", NULL, "top", "print one page, and end")                                  \
 	X(ASCII, "ascii", NULL, "top", "no characters but ASCII")                                \
+	X(DOWN, "down", "TIME", "drill", "as if the carrier were lost (2s)")                     \
+	X(SILENCE, "silence", "TIME", "drill", "drop all, and tell nobody")                      \
+	X(SLOW, "slow", "Nx[,TIME]", "drill", "send at one of N parts of the rate")              \
+	X(LINK, "link", NULL, "drill", "take the link really down")                              \
+	X(ALL_IN_TURN, "all-in-turn", NULL, "drill", "each rail, one after the other")           \
+	X(WATCH, "watch", NULL, "drill", "measure while somebody pulls a cable")                 \
+	X(SERVE, "serve", NULL, "drill", "take test streams of other hosts")                     \
+	X(STREAM, "stream", "PEER", "drill", "with a test stream to PEER; none: without")        \
+	X(PACE, "pace", "RATE", "drill", "of the test stream")                                   \
+	X(YES, "yes", NULL, "drill", "do not ask")                                               \
+	X(PICTURE, "picture", "FILE", "drill", "draw it, as SVG")                                \
 	X(SOCKET, "socket", "PATH", NULL,                                                        \
 	  "the daemon's control socket ($MRC_CONTROL, " MRCCTL_SOCKET ")")                       \
 	X(RUNTIME_DIR, "runtime-dir", "DIR", NULL, "the daemon's runtime-dir: DIR/control.sock") \

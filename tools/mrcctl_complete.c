@@ -103,8 +103,10 @@ static void mrcctl_offer_options(const struct mrcctl_typed *typed)
 
 static void mrcctl_offer_commands(const struct mrcctl_typed *typed)
 {
-	for (size_t i = 0; i < mrcctl_command_count; i++)
-		mrcctl_offer(typed, "", mrcctl_commands[i].name, mrcctl_commands[i].help);
+	for (size_t i = 0; i < mrcctl_command_count; i++) {
+		if (mrcctl_commands[i].help != NULL)
+			mrcctl_offer(typed, "", mrcctl_commands[i].name, mrcctl_commands[i].help);
+	}
 }
 
 static void mrcctl_offer_rail(const struct mrcctl_typed *typed, const json_t *rail)
@@ -141,6 +143,7 @@ static void mrcctl_offer_arguments(const struct mrcctl_typed *typed)
 	case MRCCTL_ALONE:
 		break;
 	case MRCCTL_RAIL:
+	case MRCCTL_MAYBE_RAIL:
 		if (typed->arguments == 0)
 			mrcctl_offer_asked(typed, "rails", mrcctl_offer_rail);
 		break;

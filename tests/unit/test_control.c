@@ -127,6 +127,7 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 		"{\"command\": \"drain\", \"rail\": \"r1\"}",
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
 		"{\"command\": \"fault\", \"rail\": \"r1\", \"what\": \"qp-error\"}",
+		"{\"command\": \"drill\", \"do\": \"open\"}",
 	};
 
 	for (size_t i = 0; i < MRC_ARRAY_LEN(lines); i++) {

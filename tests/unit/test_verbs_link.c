@@ -784,6 +784,39 @@ static void a_queue_pair_in_err_is_noticed_by_what_is_sent_next(void **state)
 	talk(1);
 }
 
+/* A drill: nothing gets through and nobody is told, until it is over or somebody has given it up. */
+static void a_silent_rail_takes_in_and_sends_nothing(void **state)
+{
+	struct mrcd_rail *rail = lab->a->paths[0].rail;
+	uint32_t heard_a, heard_b;
+	struct mrcd_link *a, *b;
+
+	lab_up(0);
+	talk(0);
+	heard_a = lab->a->paths[0].frame_count;
+	heard_b = lab->b->paths[0].frame_count;
+	rail->drill = MRCD_DRILL_SLOW;
+	assert_int_equal(rail->ops->drill(rail), -ENOTSUP);
+	rail->drill = MRCD_DRILL_SILENCE;
+	assert_int_equal(rail->ops->drill(rail), 0);
+	a = lab->a->paths[0].link;
+	b = lab->b->paths[0].link;
+	lab_post(a, lab_control(a, MRC_WIRE_STATE, 90, 20));
+	lab_flush(a);
+	lab_post(b, lab_control(b, MRC_WIRE_STATE, 91, 20));
+	lab_flush(b);
+	lab_settle();
+	assert_int_equal(lab->a->paths[0].frame_count, heard_a);
+	assert_int_equal(lab->b->paths[0].frame_count, heard_b);
+	assert_int_equal(lab->a->paths[0].downs + lab->b->paths[0].downs, 0);
+	rail->drill = MRCD_DRILL_NONE;
+	assert_int_equal(rail->ops->drill(rail), 0);
+	lab_until(lab->a->paths[0].downs == 1 && lab->b->paths[0].downs == 1);
+	assert_int_equal(lab->a->paths[0].reason, MRC_REASON_SILENT);
+	lab_up(0);
+	talk(0);
+}
+
 static void a_post_that_is_refused_ends_the_link(void **state)
 {
 	struct mrcd_link *a;
@@ -903,6 +936,7 @@ int main(int argc, char **argv)
 		TEST(a_late_completion_of_a_fenced_epoch_finds_nobody),
 		TEST(errors_of_the_queue_pair_end_the_link),
 		TEST(a_queue_pair_in_err_is_noticed_by_what_is_sent_next),
+		TEST(a_silent_rail_takes_in_and_sends_nothing),
 		TEST(a_post_that_is_refused_ends_the_link),
 		TEST(a_disconnection_ends_the_link_at_both_ends),
 		TEST(who_hears_that_the_other_process_has_ended_ends_the_link),

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# mrcctl drill beside a stream that is checked from outside: its figures are those that mrc-perf saw, and the rail comes
+# back however the drill ends.
+# shellcheck source-path=SCRIPTDIR source=e2e.sh
+. "$(dirname "$0")/e2e.sh"
+
+command -v setpriv >/dev/null || lab_skip "not installed: setpriv (util-linux)"
+LAB_USER=root # with what links take, also where there is a user mrcd
+lab_up 2 3 "$E2E_RATE"
+lab_mrcd a
+LAB_WRAP="setpriv --bounding-set=-net_admin" lab_mrcd b
+e2e_paths a 3
+e2e_paths b 3
+
+drill() { # NAME HOST ARGUMENTS...: its JSON is $LAB_DIR/log/NAME.json; its exit status in drill_status
+	drill_json=$LAB_DIR/log/$1.json
+	drill_status=0
+	lab_mrcctl "$2" drill "${@:3}" --yes --json >"$drill_json" 2>"$LAB_DIR/log/$1.err" </dev/null || drill_status=$?
+}
+is() { jq -e "$1" "$drill_json" >/dev/null || lab_fail "not so: $2: $(jq -c 'del(.series)' "$drill_json" 2>/dev/null)"; }
+is_refused() { # NAME TEXT
+	[ "$drill_status" = 1 ] || lab_fail "$1 ended with status $drill_status"
+	grep -q "$2" "$LAB_DIR/log/$1.err" || lab_fail "$1 does not say '$2': $(cat "$LAB_DIR/log/$1.err")"
+}
+# The daemon of a breaks and mends; the interface is what the kernel says.
+has_carrier() { e2e_is a rails ".[] | select(.name == \"r$1\") | .carrier"; }
+has_none() { ! has_carrier "$1"; }
+link_is() { [ "$(lab_ip a -j link show "$(lab_interface a "$1")" | jq -r '.[0].flags | if index("UP") then "up" else "down" end')" = "$2" ]; }
+
+# ---- measured from the stream that runs anyway ----
+
+e2e_stream_start --stalls 100us
+drill down a r1 --down 1s
+is '.drills[0] | .measured and .messages_failed == 0 and .duration_ns >= 1e9 and .paths[0].reason == "carrier"
+	and .paths[0].back_ns != null and .during.rail_bytes_per_s < .before.rail_bytes_per_s / 50' \
+	"the rail went by its carrier, carried nothing, and came back"
+cp "$drill_json" "$LAB_DIR/log/first.json"
+drill silence a r2 --silence 1s
+is '.drills[0].paths[0] | (.reason == "silent" or .reason == "peer-fence") and .back_ns != null' "silence was found out by time"
+drill slow a r0 --slow 10x,500ms
+is '.drills[0] | .limit_bytes_per_s > 0 and .during.rail_bytes_per_s < .limit_bytes_per_s * 2' "the slow rail was slow"
+e2e_stream_end
+
+# What mrc-perf saw from outside. Its rate counts messages of 1 MiB as they complete, 100 ms at a time: at the two ends
+# of a second that is up to a fifth. Its longest gap is between two completions in the program, the daemon's between two
+# messages handed over by it, which follow each other by a wake-up, which on a busy machine takes tens of ms.
+jq -e --slurpfile drill "$LAB_DIR/log/first.json" '
+	$drill[0].drills[0] as $d | (($d.began_unix_us - .start_unix_us) * 1000) as $from | ($from + $d.duration_ns) as $to
+	| ([.series[] | select(.t_ns - .span_ns >= $from and .t_ns <= $to)] | (map(.bytes) | add) * 1e9 / (map(.span_ns) | add)) as $rate
+	| ([.stalls[] | select(.t_ns < $to and .t_ns + .span_ns > $from) | .span_ns] | max) as $stall
+	| {rate: $rate, drill_rate: $d.during.bytes_per_s, stall: $stall, drill_stall: $d.during.stall_ns_max}
+	| ., if ((.rate - .drill_rate) | fabs) < .rate / 4 and ((.stall - .drill_stall) | fabs) < 2e7 + .stall / 2 then true else false end' \
+	"$(e2e_result stream)" | tee "$LAB_DIR/log/agree" || lab_fail "the drill and mrc-perf do not agree: $(cat "$LAB_DIR/log/agree")"
+
+# ---- however it ends ----
+
+spawn_drill() { lab_spawn "$1" a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" drill r1 --down 60s --yes --stream none "${@:2}"; }
+spawn_drill killed
+lab_wait_for "the drill to begin" 10 has_none 1
+lab_kill killed
+lab_wait_for "rail 1 to come back by the lease" 20 has_carrier 1
+e2e_paths a 3
+
+# ---- the last good path ----
+
+lab_cut 1
+lab_cut 2
+e2e_paths a 1
+drill last a r0 --down 1s
+is_refused last "has the last good path to b"
+drill unwell a r1 --down 1s --link
+is_refused unwell "say force"
+lab_heal 1
+lab_heal 2
+e2e_paths a 3
+if "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" drill r0 --down 1s </dev/null 2>"$LAB_DIR/log/asked.err"; then lab_fail "a drill without --yes and without a terminal was done"; fi
+grep -q 'say --yes' "$LAB_DIR/log/asked.err" || lab_fail "it does not say --yes: $(cat "$LAB_DIR/log/asked.err")"
+
+# ---- links ----
+
+drill unable b r1 --down 500ms --link --stream none
+is_refused unable "no CAP_NET_ADMIN"
+spawn_drill link --link
+lab_wait_for "the link to go down" 10 link_is 1 down
+lab_kill link INT
+lab_wait_for "the link to come up after an interrupt" 5 link_is 1 up
+e2e_paths a 3
+spawn_drill crash --link
+lab_wait_for "the link to go down" 10 link_is 1 down
+lab_kill mrcd-a KILL
+link_is 1 down || lab_fail "the link is up with nobody to take it up"
+lab_mrcd a
+lab_wait_for "the daemon that follows to take the link up" 5 link_is 1 up
+[ ! -e "$LAB_DIR/host/a/drill.link" ] || lab_fail "the note of the link that was down is still there"
+e2e_paths a 3
+e2e_paths b 3
+spawn_drill term --link
+lab_wait_for "the link to go down" 10 link_is 1 down
+lab_mrcd_stop a
+link_is 1 up || lab_fail "a daemon that ends leaves a link down"
+lab_mrcd_stop b
+e2e_no_reports
+echo "ok"

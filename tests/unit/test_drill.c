@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Drills of the daemon: the lease, the end of a fault however it comes, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "mrcd_drill.h"
+#include "mrcd_event_log.h"
+#include "mrcd_log.h"
+#include "mrcd_peer.h"
+#include "mrcd_stall.h"
+#include "mrcd_worker.h"
+
+#define GUARD_S 20
+
+struct stage {
+	struct mrcd_conf conf;
+	struct mrcd_conf_peer peer;
+	struct mrcd_worker *worker;
+	struct mrcd_rail *rail;
+	json_t *state;
+	json_t *error;
+	uint64_t session;
+	bool is_late;
+};
+
+static enum mrcd_drill_fault suffered; /* what the kind was told last */
+static int kind_says;
+
+static int rail_drill(struct mrcd_rail *rail)
+{
+	if (kind_says == 0)
+		suffered = rail->drill;
+	return kind_says;
+}
+
+static struct mrcd_rail_ops ops;
+
+static int setup(void **state)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+	struct mrcd_conf *conf = &stage->conf;
+
+	mrcd_log_init(LOG_CRIT);
+	strcpy(conf->host, "a");
+	conf->rail_count = 2;
+	strcpy(conf->rails[0].name, "r0");
+	strcpy(conf->rails[1].name, "r1");
+	conf->rails[1].speed_bits_per_s = 80000000;
+	conf->peers = &stage->peer;
+	conf->peer_count = 1;
+	strcpy(stage->peer.name, "b");
+	strcpy(stage->peer.paths[0].address, "10.0.0.2");
+	stage->peer.path_count = 1;
+	assert_int_equal(mrcd_worker_new(conf, &stage->worker), 0);
+	ops = *stage->worker->rails[1].ops;
+	ops.drill = rail_drill;
+	stage->rail = &stage->worker->rails[1];
+	stage->rail->ops = &ops;
+	stage->rail->is_carrier_up = true;
+	suffered = MRCD_DRILL_NONE;
+	kind_says = 0;
+	*state = stage;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct stage *stage = *state;
+
+	json_decref(stage->state);
+	json_decref(stage->error);
+	mrcd_worker_free(stage->worker);
+	free(stage);
+	return 0;
+}
+
+/* The state; NULL when it is refused, with the reason in stage->error. Steals `command`. */
+static const json_t *ask(struct stage *stage, json_t *command)
+{
+	json_decref(stage->state);
+	json_decref(stage->error);
+	stage->error = NULL;
+	mrcd_worker_now(stage->worker);
+	stage->state = mrcd_drill_ask(stage->worker->drill, command, &stage->error);
+	json_decref(command);
+	assert_true((stage->state == NULL) == (stage->error != NULL));
+	return stage->state;
+}
+
+static const json_t *act(struct stage *stage, const char *what)
+{
+	return ask(stage,
+		   json_pack("{s:s s:I}", "do", what, "session", (json_int_t)stage->session));
+}
+
+static void open_with_lease(struct stage *stage, uint64_t lease_ns)
+{
+	assert_non_null(
+		ask(stage, json_pack("{s:s s:I}", "do", "open", "lease_ns", (json_int_t)lease_ns)));
+	stage->session = (uint64_t)json_integer_value(json_object_get(stage->state, "session"));
+	assert_true(stage->session > 0);
+}
+
+static const json_t *break_it(struct stage *stage, const char *fault, uint64_t duration_ns)
+{
+	return ask(stage, json_pack("{s:s s:I s:s s:s s:I s:b}", "do", "break", "session",
+				    (json_int_t)stage->session, "rail", "r1", "fault", fault,
+				    "duration_ns", (json_int_t)duration_ns, "force", 1));
+}
+
+static const char *text(const struct stage *stage, const char *key)
+{
+	return json_string_value(json_object_get(stage->state, key));
+}
+
+static void on_guard(evutil_socket_t fd, short what, void *context)
+{
+	((struct stage *)context)->is_late = true;
+}
+
+#define until(stage, condition)                                                              \
+	do {                                                                                 \
+		const struct timeval guard_span = {.tv_sec = GUARD_S};                       \
+		struct event *guard = evtimer_new((stage)->worker->base, on_guard, (stage)); \
+                                                                                             \
+		event_add(guard, &guard_span);                                               \
+		while (!(condition)) {                                                       \
+			event_base_loop((stage)->worker->base, EVLOOP_ONCE);                 \
+			if ((stage)->is_late)                                                \
+				fail_msg("never came: %s", #condition);                      \
+		}                                                                            \
+		event_free(guard);                                                           \
+	} while (0)
+
+/* ---- the end ---- */
+
+static void a_rail_is_given_back_when_nobody_asks_any_more(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, MRCD_DRILL_LEASE_NS_MIN);
+	assert_non_null(break_it(stage, "down", 600 * MRC_S));
+	assert_string_equal(text(stage, "state"), "on");
+	assert_int_equal(suffered, MRCD_DRILL_DOWN);
+	assert_false(stage->rail->is_carrier_up);
+	until(stage, suffered == MRCD_DRILL_NONE);
+	assert_true(stage->rail->is_carrier_up);
+	assert_null(act(stage, "renew"));
+	assert_non_null(strstr(json_string_value(stage->error), "its lease has ended"));
+	open_with_lease(stage, MRC_S); /* and the next one may */
+}
+
+static void a_fault_ends_at_its_time_while_its_asker_goes_on(void **state)
+{
+	struct stage *stage = *state;
+	json_int_t span_ns;
+
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_it(stage, "silence", MRCD_DRILL_DURATION_NS_MIN));
+	assert_true(stage->rail->is_carrier_up); /* nobody is told */
+	until(stage, suffered == MRCD_DRILL_NONE);
+	assert_non_null(act(stage, "renew"));
+	assert_string_equal(text(stage, "state"), "idle");
+	assert_string_equal(text(stage, "over"), "its time is over");
+	span_ns = json_integer_value(json_object_get(stage->state, "ended_ns")) -
+		  json_integer_value(json_object_get(stage->state, "began_ns"));
+	assert_true(span_ns >= (json_int_t)MRCD_DRILL_DURATION_NS_MIN);
+	/* And another one in the same session. */
+	assert_non_null(break_it(stage, "down", MRC_S));
+	assert_non_null(act(stage, "mend"));
+	assert_string_equal(text(stage, "over"), "its asker said so");
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+}
+
+static void asking_again_keeps_the_lease(void **state)
+{
+	struct stage *stage = *state;
+	uint64_t end_ns;
+
+	open_with_lease(stage, 300 * MRC_MS);
+	assert_non_null(break_it(stage, "slow", 600 * MRC_S));
+	end_ns = mrcd_worker_now(stage->worker) + 700 * MRC_MS;
+	while (mrcd_worker_now(stage->worker) < end_ns) {
+		event_base_loop(stage->worker->base, EVLOOP_NONBLOCK);
+		assert_non_null(act(stage, "renew"));
+		assert_int_equal(suffered, MRCD_DRILL_SLOW);
+	}
+}
+
+static void a_session_that_is_closed_leaves_nothing_broken(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, MRC_S);
+	assert_non_null(break_it(stage, "down", 600 * MRC_S));
+	assert_non_null(act(stage, "close"));
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+	assert_true(stage->rail->is_carrier_up);
+	assert_null(act(stage, "renew"));
+}
+
+static void a_daemon_that_ends_leaves_nothing_broken(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_it(stage, "silence", 600 * MRC_S));
+	assert_int_equal(suffered, MRCD_DRILL_SILENCE);
+	mrcd_drill_free(stage->worker->drill);
+	stage->worker->drill = NULL;
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+}
+
+/* ---- what is refused ---- */
+
+static void one_drills_at_a_time(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, 60 * MRC_S);
+	assert_null(ask(stage, json_pack("{s:s}", "do", "open")));
+	assert_non_null(strstr(json_string_value(stage->error), "another drill runs"));
+	assert_non_null(break_it(stage, "down", MRC_S));
+	assert_null(break_it(stage, "down", MRC_S));
+	assert_non_null(strstr(json_string_value(stage->error), "rail r1 is broken already"));
+	stage->session++;
+	assert_null(act(stage, "mend")); /* somebody else's */
+	assert_int_equal(suffered, MRCD_DRILL_DOWN);
+}
+
+static void a_host_that_is_not_well_is_left_alone(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, 60 * MRC_S);
+	assert_null(
+		ask(stage, json_pack("{s:s s:I s:s s:s}", "do", "break", "session",
+				     (json_int_t)stage->session, "rail", "r1", "fault", "down")));
+	assert_non_null(strstr(json_string_value(stage->error), "rail r0 to b is CONNECTING"));
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+}
+
+static void what_cannot_be_done_is_refused_and_changes_nothing(void **state)
+{
+	static const struct {
+		const char *rail, *fault, *key;
+		json_int_t value;
+		const char *want;
+	} cases[] = {
+		{"r9", "down", "duration_ns", 1000000000, "no rail \"r9\""},
+		{"r1", "none", "duration_ns", 1000000000, "no fault \"none\"; allowed: down"},
+		{"r1", "up", "duration_ns", 1000000000, "no fault \"up\""},
+		{"r1", "down", "duration_ns", 1000, "50 ms to 600 s"},
+		{"r1", "down", "duration_ns", -1, "50 ms to 600 s"},
+		{"r1", "down", "duration_ns", 601000000000, "50 ms to 600 s"},
+		{"r1", "slow", "times", 1, "2 to 1000"},
+		{"r0", "slow", "times", 10, "too little for its rate to be known"},
+	};
+	struct stage *stage = *state;
+
+	open_with_lease(stage, 60 * MRC_S);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		assert_null(ask(stage, json_pack("{s:s s:I s:s s:s s:I s:b}", "do", "break",
+						 "session", (json_int_t)stage->session, "rail",
+						 cases[i].rail, "fault", cases[i].fault,
+						 cases[i].key, cases[i].value, "force", 1)));
+		if (strstr(json_string_value(stage->error), cases[i].want) == NULL)
+			fail_msg("\"%s\" is without \"%s\"", json_string_value(stage->error),
+				 cases[i].want);
+	}
+	kind_says = -ENOTSUP;
+	assert_null(break_it(stage, "slow", MRC_S));
+	assert_non_null(strstr(json_string_value(stage->error), "cannot do that"));
+	assert_int_equal(stage->rail->drill, MRCD_DRILL_NONE);
+	assert_null(ask(stage, json_pack("{s:s s:I s:s s:s s:b s:b}", "do", "break", "session",
+					 (json_int_t)stage->session, "rail", "r1", "fault", "down",
+					 "link", 1, "force", 1)));
+	assert_non_null(strstr(json_string_value(stage->error), "that has an interface"));
+	assert_null(act(stage, "dance"));
+	assert_null(ask(stage, json_pack("{s:s s:I}", "do", "renew", "session", (json_int_t)0)));
+}
+
+/* ---- what is kept ---- */
+
+static void a_slow_rail_has_a_part_of_its_speed(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, MRC_S);
+	assert_non_null(ask(stage, json_pack("{s:s s:I s:s s:s s:I s:b}", "do", "break", "session",
+					     (json_int_t)stage->session, "rail", "r1", "fault",
+					     "slow", "times", (json_int_t)20, "force", 1)));
+	assert_int_equal(stage->rail->drill_bytes_per_s, 500000);
+}
+
+static void each_answer_tells_what_befell_since_the_last(void **state)
+{
+	const struct mrcd_event gone = {.kind = MRCD_EVENT_PATH, .rail = "r1", .peer = "b"};
+	struct stage *stage = *state;
+	struct mrcd_stall_meter *stalls = mrcd_peer_stalls(stage->worker->peers[0]);
+	const json_t *events;
+
+	mrcd_event_log_add(stage->worker->events, &gone);
+	mrcd_stall_record(stalls, 900 * MRC_MS, mrcd_worker_now(stage->worker));
+	usleep(1000); /* so that it is before */
+	open_with_lease(stage, MRC_S);
+	events = json_object_get(json_object_get(stage->state, "log"), "events");
+	assert_int_equal(json_array_size(events), 0);
+	assert_int_equal(json_integer_value(json_object_get(stage->state, "stall_ns")), 0);
+
+	mrcd_event_log_add(stage->worker->events, &gone);
+	mrcd_stall_record(stalls, 30 * MRC_MS, mrcd_worker_now(stage->worker));
+	assert_non_null(act(stage, "renew"));
+	events = json_object_get(json_object_get(stage->state, "log"), "events");
+	assert_int_equal(json_array_size(events), 1);
+	assert_int_equal(json_integer_value(json_object_get(stage->state, "stall_ns")),
+			 30 * MRC_MS);
+	usleep(1000);
+	assert_non_null(act(stage, "renew"));
+	events = json_object_get(json_object_get(stage->state, "log"), "events");
+	assert_int_equal(json_array_size(events), 0);
+	assert_int_equal(json_integer_value(json_object_get(stage->state, "stall_ns")), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_rail_is_given_back_when_nobody_asks_any_more),
+		TEST(a_fault_ends_at_its_time_while_its_asker_goes_on),
+		TEST(asking_again_keeps_the_lease),
+		TEST(a_session_that_is_closed_leaves_nothing_broken),
+		TEST(a_daemon_that_ends_leaves_nothing_broken),
+		TEST(one_drills_at_a_time),
+		TEST(a_host_that_is_not_well_is_left_alone),
+		TEST(what_cannot_be_done_is_refused_and_changes_nothing),
+		TEST(a_slow_rail_has_a_part_of_its_speed),
+		TEST(each_answer_tells_what_befell_since_the_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
