@@ -103,6 +103,9 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 		[MRCD_EVENT_CARRIER_BACK] = {"rail", "carrier is back"},
 		[MRCD_EVENT_DRAINED] = {"rail", "drained by the operator"},
 		[MRCD_EVENT_UNDRAINED] = {"rail", "given back by the operator"},
+		[MRCD_EVENT_HEALTH_GOOD] = {"rail", "good again"},
+		[MRCD_EVENT_HEALTH_DEGRADED] = {"rail", "degraded"},
+		[MRCD_EVENT_HEALTH_FAILING] = {"rail", "failing"},
 		[MRCD_EVENT_PEER_CONNECTED] = {"peer", "connected"},
 		[MRCD_EVENT_PEER_LOST] = {"peer", "no good path is left"},
 		[MRCD_EVENT_PEER_SILENT] = {"peer", "silent on all paths"},
@@ -110,13 +113,14 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 		[MRCD_EVENT_PEER_RESTARTED] = {"peer", "its daemon restarted or forgot us"},
 	};
 	const char *name = event->rail[0] != '\0' ? event->rail : event->peer;
+	const char *to = event->rail[0] != '\0' ? event->peer : "";
 
 	if (event->kind == MRCD_EVENT_PATH)
 		path_text(event, text, MRCD_EVENT_TEXT_BYTES);
 	else
-		snprintf(text, MRCD_EVENT_TEXT_BYTES, "%s%s%s: %s%s%s", words[event->kind].of,
-			 name[0] != '\0' ? " " : "", name, words[event->kind].what,
-			 event->note[0] != '\0' ? ", " : "", event->note);
+		snprintf(text, MRCD_EVENT_TEXT_BYTES, "%s%s%s%s%s: %s%s%s", words[event->kind].of,
+			 name[0] != '\0' ? " " : "", name, to[0] != '\0' ? " to " : "", to,
+			 words[event->kind].what, event->note[0] != '\0' ? ", " : "", event->note);
 	return text;
 }
 

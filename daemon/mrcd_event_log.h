@@ -24,18 +24,21 @@
 #define MRCD_EVENTS_TOLD_MAX 128U  /* in one answer: it is made on the data path's loop */
 
 /* X(enumerator, its name in JSON) */
-#define MRCD_EVENT_KINDS(X)                                              \
-	X(STARTED, "started")           /* the daemon */                 \
-	X(RELOADED, "reloaded")         /* the configuration */          \
-	X(PATH, "path")                 /* see state_old and state */    \
-	X(CARRIER_LOST, "carrier-lost") /* of a rail, by the kernel */   \
-	X(CARRIER_BACK, "carrier-back")                                  \
-	X(DRAINED, "drained") /* a rail, by the operator */              \
-	X(UNDRAINED, "undrained")                                        \
-	X(PEER_CONNECTED, "peer-connected") /* its first path is good */ \
-	X(PEER_LOST, "peer-lost")           /* no path to it is good */  \
-	X(PEER_SILENT, "peer-silent")       /* on all paths at once */   \
-	X(PEER_HEARD, "peer-heard")         /* again, after it was */    \
+#define MRCD_EVENT_KINDS(X)                                                   \
+	X(STARTED, "started")           /* the daemon */                      \
+	X(RELOADED, "reloaded")         /* the configuration */               \
+	X(PATH, "path")                 /* see state_old and state */         \
+	X(CARRIER_LOST, "carrier-lost") /* of a rail, by the kernel */        \
+	X(CARRIER_BACK, "carrier-back")                                       \
+	X(DRAINED, "drained") /* a rail, by the operator */                   \
+	X(UNDRAINED, "undrained")                                             \
+	X(HEALTH_GOOD, "health-good") /* of a rail, or of one path over it */ \
+	X(HEALTH_DEGRADED, "health-degraded")                                 \
+	X(HEALTH_FAILING, "health-failing")                                   \
+	X(PEER_CONNECTED, "peer-connected") /* its first path is good */      \
+	X(PEER_LOST, "peer-lost")           /* no path to it is good */       \
+	X(PEER_SILENT, "peer-silent")       /* on all paths at once */        \
+	X(PEER_HEARD, "peer-heard")         /* again, after it was */         \
 	X(PEER_RESTARTED, "peer-restarted") /* its daemon, or it forgot us */
 
 enum mrcd_event_kind {
@@ -54,7 +57,7 @@ struct mrcd_event {
 	enum mrcd_event_kind kind;
 	char rail[MRC_NAME_MAX + 1]; /* "": not of one rail */
 	char peer[MRC_NAME_MAX + 1]; /* "": not of one peer */
-	char note[64];               /* more, for people */
+	char note[160];              /* more, for people */
 	/* PATH */
 	uint8_t path_index;
 	enum mrc_path_state state_old, state;

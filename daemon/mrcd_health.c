@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mrcd_carrier.h"
+#include "mrcd_event_log.h"
 #include "mrcd_peer_impl.h"
 #include "mrcd_timeval.h"
 
@@ -88,6 +89,25 @@ const char *mrcd_health_why(const struct mrc_health_view *view, char *text, size
 	return text;
 }
 
+/* `peer` NULL: the rail as a whole. */
+static void mrcd_health_event(const struct mrcd_rail *rail, const struct mrcd_peer *peer,
+			      const struct mrc_health_view *view, const char *why)
+{
+	static const enum mrcd_event_kind kinds[MRC_HEALTH_STATE_COUNT] = {
+		[MRC_HEALTH_GOOD] = MRCD_EVENT_HEALTH_GOOD,
+		[MRC_HEALTH_DEGRADED] = MRCD_EVENT_HEALTH_DEGRADED,
+		[MRC_HEALTH_FAILING] = MRCD_EVENT_HEALTH_FAILING,
+	};
+	struct mrcd_event event = {.kind = kinds[view->state]};
+
+	snprintf(event.rail, sizeof(event.rail), "%s", rail->conf->name);
+	if (peer != NULL)
+		snprintf(event.peer, sizeof(event.peer), "%s", peer->name);
+	snprintf(event.note, sizeof(event.note), "health %u of 100%s%.120s", view->score,
+		 why[0] != '\0' ? ": " : "", why);
+	mrcd_event_log_add(rail->worker->events, &event);
+}
+
 /* ---- samples ---- */
 
 static uint64_t mrcd_health_speed(struct mrcd_rail *rail)
@@ -164,6 +184,7 @@ static void mrcd_health_log_rail(const struct mrcd_rail *rail, enum mrc_health_s
 	char why[400];
 
 	mrcd_health_why(view, why, sizeof(why));
+	mrcd_health_event(rail, NULL, view, why);
 	if (view->state == MRC_HEALTH_GOOD)
 		mrcd_notice("rail %s (%s): good again, was %s for %llu s; health %u of 100",
 			    rail->conf->name, rail->conf->interface, mrc_health_state_name(old),
@@ -223,6 +244,7 @@ static void mrcd_health_log_path(const struct mrcd_peer *peer, uint8_t index)
 	if (peer->worker->peer_count < 2)
 		return;
 	mrcd_health_why(view, why, sizeof(why));
+	mrcd_health_event(peer->paths[index].rail, peer, view, why);
 	if (view->state == MRC_HEALTH_GOOD)
 		mrcd_notice("rail %s to %s: good again; health %u of 100", rail, peer->name,
 			    view->score);

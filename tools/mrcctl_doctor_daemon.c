@@ -167,6 +167,7 @@ static void doctor_path_read(struct doctor_facts *facts, const json_t *object)
 	size_t rail = doctor_facts_rail_find(facts, doctor_json_text(object, "rail"));
 	struct doctor_path *path;
 	const json_t *about = json_object_get(object, "about");
+	const json_t *health = json_object_get(object, "health");
 
 	if (peer == SIZE_MAX || rail == SIZE_MAX)
 		return;
@@ -178,9 +179,8 @@ static void doctor_path_read(struct doctor_facts *facts, const json_t *object)
 	DOCTOR_COPY(object, "state", path->state);
 	DOCTOR_COPY(object, "reason", path->reason);
 	DOCTOR_COPY(object, "link", path->link);
-	DOCTOR_COPY(object, "health", path->health);
-	if (path->health[0] == '\0' && doctor_json_flag(object, "degraded"))
-		doctor_text_set(path->health, sizeof(path->health), "degraded");
+	DOCTOR_COPY(health, "state", path->health);
+	DOCTOR_COPY(health, "why", path->health_why);
 	path->is_connected = doctor_json_flag(object, "connected");
 	path->state_age_ns = (uint64_t)json_integer_value(json_object_get(object, "state_age_ns"));
 	doctor_path_count(path, object, false);

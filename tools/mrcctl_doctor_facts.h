@@ -130,6 +130,7 @@ struct doctor_path {
 	char reason[24];
 	char link[8];    /* of what is up: "tcp", "verbs" */
 	char health[24]; /* "good", or the word for what it is */
+	char health_why[256];
 	uint64_t state_age_ns;
 	bool is_connected;
 	struct doctor_about about;

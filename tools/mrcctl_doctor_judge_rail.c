@@ -105,7 +105,8 @@ void doctor_judge_degraded(const struct doctor_facts *facts, struct doctor_repor
 		if (path->health[0] == '\0' || strcmp(path->health, "good") == 0)
 			continue;
 		doctor_found(report, doctor_subject_path(facts, path, subject), "mrcctl paths",
-			     "the daemon calls it %s", path->health);
+			     "the daemon calls it %s%s%s", path->health,
+			     path->health_why[0] != '\0' ? ": " : "", path->health_why);
 	}
 }
 

@@ -23,9 +23,10 @@ static void put(enum colour colour, bool has_colour, const char *text, FILE *out
 
 static enum colour colour_of(const json_t *event)
 {
-	static const char *const bad[] = {"carrier-lost", "peer-lost", "peer-silent",
-					  "peer-restarted"};
-	static const char *const good[] = {"carrier-back", "peer-connected", "peer-heard"};
+	static const char *const bad[] = {"carrier-lost",   "peer-lost",       "peer-silent",
+					  "peer-restarted", "health-degraded", "health-failing"};
+	static const char *const good[] = {"carrier-back", "peer-connected", "peer-heard",
+					   "health-good"};
 	const char *kind = json_string_value(json_object_get(event, "kind"));
 	const char *state = json_string_value(json_object_get(event, "state"));
 

@@ -30,7 +30,8 @@ struct mrcctl_top_row {
 	uint64_t messages_per_s;
 	uint64_t rtt_ns; /* the longest of its good paths; 0: none */
 	struct mrcctl_top_count moved, damaged, failed;
-	bool is_degraded; /* one of its good paths is */
+	bool is_degraded; /* one of its good paths is, or is failing */
+	bool is_failing;
 	unsigned trouble; /* 0: none; the more the worse */
 };
 
@@ -79,6 +80,10 @@ static void mrcctl_row_add_paths(struct mrcctl_top_row *row, const struct mrcctl
 
 			row->rtt_ns = rtt_ns > row->rtt_ns ? rtt_ns : row->rtt_ns;
 			row->is_degraded = row->is_degraded || mrcctl_flag(path, "degraded");
+			row->is_failing =
+				row->is_failing ||
+				strcmp(mrcctl_text(json_object_get(path, "health"), "state"),
+				       "failing") == 0;
 		}
 	}
 }
@@ -329,6 +334,8 @@ static void mrcctl_cell_rail_state(struct mrcctl_top_list *list, const struct mr
 		mrcctl_top_list_add(list, MRCCTL_WORRY, "drained");
 	else if (row->trouble == 3)
 		mrcctl_top_list_add(list, MRCCTL_BAD, "no path");
+	else if (row->is_failing)
+		mrcctl_top_list_add(list, MRCCTL_BAD, "failing");
 	else if (row->is_degraded)
 		mrcctl_top_list_add(list, MRCCTL_WORRY, "degraded");
 	else

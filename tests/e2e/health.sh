@@ -45,5 +45,7 @@ health_others b r1
 health_logged b 'warning: rail r1 .*: degraded, was good; health .* frames come damaged' 1
 health_logged b 'rail r1 .*: good again, was degraded' 1
 health_logged a 'health' 0
+lab_mrcctl b events | grep -q 'rail r1: degraded, health .* frames come damaged' || lab_fail "$(lab_mrcctl b events)"
+lab_mrcctl b events | grep -q 'rail r1: good again' || lab_fail "$(lab_mrcctl b events)"
 e2e_stream_end
 e2e_end

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "mrcd_event_log.h"
 #include "mrcd_health.h"
 #include "mrcd_log.h"
 #include "mrcd_peer_impl.h"
@@ -236,6 +237,29 @@ static void the_numbers_are_in_the_object(void **state)
 	json_decref(object);
 }
 
+static void each_change_of_a_rail_is_an_event(void **state)
+{
+	struct stage *stage = *state;
+	uint64_t before = mrcd_event_log_count(stage->worker->events);
+	const json_t *events;
+	json_t *told;
+
+	is_now(stage, 0, MRC_HEALTH_DEGRADED, 50, 1000);
+	view(stage, 0, 0)->damage_ppm = 20000;
+	view(stage, 0, 0)->costs[MRC_CAUSE_DAMAGE] = 50;
+	view(stage, 0, 0)->eta_ns = MRC_NEVER;
+	judged(stage);
+	judged(stage);
+	told = mrcd_event_log_json(stage->worker->events, before);
+	events = json_object_get(told, "events");
+	assert_int_equal(json_array_size(events), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(events, 0), "kind")),
+			    "health-degraded");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(events, 0), "text")),
+			    "rail r0: degraded, health 50 of 100: 2.0% frames come damaged");
+	json_decref(told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +270,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			a_better_state_has_to_last_where_several_have_a_word, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_change_of_a_rail_is_an_event, setup, teardown),
 		cmocka_unit_test(why_is_said_with_its_numbers),
 		cmocka_unit_test_setup_teardown(the_numbers_are_in_the_object, setup, teardown),
 	};
