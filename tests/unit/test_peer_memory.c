@@ -20,7 +20,7 @@
 
 #include "mrcd_client.h"
 #include "mrcd_log.h"
-#include "mrcd_peer.h"
+#include "mrcd_peer_impl.h"
 #include "mrcd_worker.h"
 
 #define FRAMES_MAX    1024
@@ -565,6 +565,40 @@ static void hold_that_is_half_needed_is_copied_by_half(void **state)
 	free(frame.payload);
 }
 
+/* One that was cut short by its sender ends in zeros; it is no damage for the path's health. */
+static void fragment_that_ends_in_zeros_counts_as_cut_short(void **state)
+{
+	const struct mrcd_peer_path *path;
+	struct mrc_path_info info;
+	struct dev_link *link;
+	struct dev_frame frame;
+	uint8_t *place;
+
+	begin();
+	send_msg(100, SMALL_BYTES);
+	frame = *run_until_posted();
+	stage->links[0]->count = 0;
+	link = stage->links[1];
+	path = &peer_of(1)->paths[0];
+	place = stage->landing + RING_OFFSET + frame.hdr.addr;
+	mrcd_worker_now(stage->hosts[1]);
+	memset(place, 0xbd, SMALL_BYTES);
+	assert_int_equal(mrcd_link_on_frame(&link->link, &frame.hdr, NULL, false, true, 0), 0);
+	assert_int_equal(path->cuts, 0);
+	memset(place + SMALL_BYTES / 2, 0, SMALL_BYTES - SMALL_BYTES / 2);
+	assert_int_equal(mrcd_link_on_frame(&link->link, &frame.hdr, NULL, false, true, 0), 0);
+	assert_int_equal(path->cuts, 1);
+	place[SMALL_BYTES - 16] = 1; /* fifteen zeros do not tell */
+	assert_int_equal(mrcd_link_on_frame(&link->link, &frame.hdr, NULL, false, true, 0), 0);
+	assert_int_equal(path->cuts, 1);
+	mrc_conn_path_info(mrcd_peer_conn(peer_of(1)), 0, &info);
+	assert_int_equal(info.body_errors, 3);
+	stage->is_dead = true;
+	assert_int_equal(mrcd_link_on_frame(&link->link, &frame.hdr, NULL, false, true, 0), 0);
+	assert_int_equal(path->cuts, 1);
+	free(frame.payload);
+}
+
 /* So `base` is the first byte of the whole landing memory, for rings and for buffers. */
 static void payload_with_a_key_is_written_where_it_belongs(void **state)
 {
@@ -684,6 +718,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(payload_without_a_key_is_held_and_copied),
 		TEST(hold_that_is_half_needed_is_copied_by_half),
+		TEST(fragment_that_ends_in_zeros_counts_as_cut_short),
 		TEST(payload_with_a_key_is_written_where_it_belongs),
 		TEST(key_that_comes_later_is_used_from_then_on),
 		TEST(key_that_was_withdrawn_is_used_no_more),
