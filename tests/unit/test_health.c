@@ -433,6 +433,7 @@ static void time_out_of_service_heals_nothing(void **state)
 	out(&w, 1, MRC_REASON_ERROR);
 	seconds(&w, 5 * 3600);
 	is_in(&w, 1, MRC_HEALTH_FAILING);
+	assert_int_equal(view(&w, 1)->flaps, 4);
 }
 
 static void a_drained_path_begins_anew(void **state)
@@ -453,6 +454,41 @@ static void a_drained_path_begins_anew(void **state)
 	seconds(&w, 1);
 	assert_int_equal(view(&w, 1)->score, 100);
 	assert_int_equal(view(&w, 1)->flaps, 0);
+}
+
+static void between_the_two_marks_a_path_stays_what_it_is(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	flap(&w, 1, MRC_REASON_ERROR, 2);
+	w.stalls[1] = 8;
+	period(&w);
+	w.stalls[1] = 0;
+	seconds(&w, 15);
+	assert_int_equal(view(&w, 1)->score, 70);
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+	w.damaged[1] = 20;
+	seconds(&w, 5);
+	w.damaged[1] = 0;
+	seconds(&w, 15);
+	assert_int_equal(view(&w, 1)->score, 70);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	seconds(&w, 60); /* the stalls are long past */
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+}
+
+static void a_path_that_never_answered_is_not_late(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	w.samples[1].info.rtt_ns = 0;
+	w.samples[1].info.rtt_ns_min = 0;
+	mrc_health_init(&w.health, w.paths, PATHS);
+	seconds(&w, 30);
+	siblings_are_good(&w, -1);
+	assert_true(view(&w, 1)->delay_ns == 0);
 }
 
 /* ---- trends ---- */
@@ -491,6 +527,23 @@ static void damage_that_grows_foretells_the_end_at_any_pace(void **state)
 		seconds(&w, 300);
 		is_in(&w, 1, MRC_HEALTH_GOOD);
 	}
+}
+
+static void a_rate_that_was_survived_foretells_nothing_more(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	grow(&w, &w.damaged[1], 0.1, 2, 20);
+	is_in(&w, 1, MRC_HEALTH_FAILING);
+	seconds(&w, 3600); /* and there it stays */
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	w.worst[1] = MRC_HEALTH_GOOD;
+	grow(&w, &w.damaged[1], 0.05, 0.5, 20);
+	seconds(&w, 600);
+	assert_int_equal(w.worst[1], MRC_HEALTH_DEGRADED);
+	grow(&w, &w.damaged[1], 1, 30, 20);
+	is_in(&w, 1, MRC_HEALTH_FAILING);
 }
 
 static void at_the_fatal_rate_nothing_is_left_to_wait_for(void **state)
@@ -582,7 +635,10 @@ int main(void)
 		cmocka_unit_test(a_suspicion_taken_back_at_once_is_a_stall),
 		cmocka_unit_test(time_out_of_service_heals_nothing),
 		cmocka_unit_test(a_drained_path_begins_anew),
+		cmocka_unit_test(between_the_two_marks_a_path_stays_what_it_is),
+		cmocka_unit_test(a_path_that_never_answered_is_not_late),
 		cmocka_unit_test(damage_that_grows_foretells_the_end_at_any_pace),
+		cmocka_unit_test(a_rate_that_was_survived_foretells_nothing_more),
 		cmocka_unit_test(at_the_fatal_rate_nothing_is_left_to_wait_for),
 		cmocka_unit_test(damage_that_stays_the_same_foretells_nothing),
 		cmocka_unit_test(a_burst_is_no_trend),
