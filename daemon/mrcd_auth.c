@@ -84,3 +84,64 @@ bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_
 	OPENSSL_cleanse(want, sizeof(want));
 	return is_proved;
 }
+
+static int hmac(const uint8_t *key, size_t key_len, const uint8_t *data, size_t len,
+		uint8_t out[MRCD_AUTH_SECRET_BYTES])
+{
+	size_t out_len = 0;
+
+	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, key_len, data, len, out,
+		       MRCD_AUTH_SECRET_BYTES, &out_len))
+		return -EIO;
+	MRC_ASSERT(out_len == MRCD_AUTH_SECRET_BYTES);
+	return 0;
+}
+
+/* HKDF-Expand for as much as one hash gives: HMAC(secret, info || 1). The last byte of `info` is room for the 1. */
+static int expand(const uint8_t secret[MRCD_AUTH_SECRET_BYTES], uint8_t *info, size_t info_len,
+		  uint8_t out[MRCD_AUTH_SECRET_BYTES])
+{
+	info[info_len - 1] = 1;
+	return hmac(secret, MRCD_AUTH_SECRET_BYTES, info, info_len, out);
+}
+
+int mrcd_auth_expand(const uint8_t secret[MRCD_AUTH_SECRET_BYTES], const char *label,
+		     uint8_t out[MRCD_AUTH_SECRET_BYTES])
+{
+	uint8_t info[32];
+	size_t len = strlen(label);
+
+	MRC_ASSERT(len < sizeof(info));
+	memcpy(info, label, len + 1); /* its 0 makes place for the 1 */
+	return expand(secret, info, len + 1, out);
+}
+
+int mrcd_auth_secret(const struct mrcd_key *key, enum mrcd_auth_role from,
+		     const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
+		     const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
+		     const uint8_t body[MRC_AUTH_BODY_BYTES],
+		     uint8_t secret_out[MRCD_AUTH_SECRET_BYTES])
+{
+	static const uint8_t label[] = {'m', 'r', 'c', 'd', ' ', 'r', 'e', 'c', 'o', 'r', 'd', ' '};
+	uint8_t info[sizeof(label) + 1 + 2 * MRC_HELLO_BODY_BYTES + MRC_AUTH_BODY_BYTES + 1];
+	uint8_t salt[2 * MRC_HELLO_NONCE_BYTES], prk[MRCD_AUTH_SECRET_BYTES];
+	uint8_t *at = info;
+	int r;
+
+	MRC_ASSERT(from == MRCD_AUTH_INITIATOR || from == MRCD_AUTH_RESPONDER);
+	memcpy(salt, hello_i + MRC_HELLO_NONCE_AT, MRC_HELLO_NONCE_BYTES);
+	memcpy(salt + MRC_HELLO_NONCE_BYTES, hello_r + MRC_HELLO_NONCE_AT, MRC_HELLO_NONCE_BYTES);
+	memcpy(at, label, sizeof(label));
+	at += sizeof(label);
+	*at++ = (uint8_t)from;
+	memcpy(at, hello_i, MRC_HELLO_BODY_BYTES);
+	at += MRC_HELLO_BODY_BYTES;
+	memcpy(at, hello_r, MRC_HELLO_BODY_BYTES);
+	at += MRC_HELLO_BODY_BYTES;
+	memcpy(at, body, MRC_AUTH_BODY_BYTES);
+	r = hmac(salt, sizeof(salt), key->bytes, key->len_bytes, prk);
+	if (r == 0)
+		r = expand(prk, info, sizeof(info), secret_out);
+	OPENSSL_cleanse(prk, sizeof(prk));
+	return r;
+}

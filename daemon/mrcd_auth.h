@@ -34,6 +34,23 @@ int mrcd_auth_prove(const struct mrcd_key *key, enum mrcd_auth_role role,
 		    const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
 		    const uint8_t body[MRC_AUTH_BODY_BYTES], uint8_t mac_out[MRC_HELLO_MAC_BYTES]);
 
+/*
+ * HKDF (RFC 5869) with SHA-256. A path's secret in one direction is made of the
+ * key, both nonces and all that both ends have said and proved:
+ *	HKDF(salt: initiator's nonce || responder's, as they are in the HELLOs, key,
+ *	     info: "mrcd record " || direction || initiator's HELLO || responder's HELLO || AUTH)
+ * -EIO: the library failed.
+ */
+#define MRCD_AUTH_SECRET_BYTES 32U
+int mrcd_auth_secret(const struct mrcd_key *key, enum mrcd_auth_role from,
+		     const uint8_t hello_i[MRC_HELLO_BODY_BYTES],
+		     const uint8_t hello_r[MRC_HELLO_BODY_BYTES],
+		     const uint8_t body[MRC_AUTH_BODY_BYTES],
+		     uint8_t secret_out[MRCD_AUTH_SECRET_BYTES]);
+/* The step of HKDF that makes one secret of another: `label` tells its purpose. */
+int mrcd_auth_expand(const uint8_t secret[MRCD_AUTH_SECRET_BYTES], const char *label,
+		     uint8_t out[MRCD_AUTH_SECRET_BYTES]);
+
 /* Does `mac` prove any of these keys? Constant time. *key_index_out: which. */
 bool mrcd_auth_check(const struct mrcd_key *keys, uint32_t key_count, enum mrcd_auth_role role,
 		     const uint8_t hello_i[MRC_HELLO_BODY_BYTES],

@@ -298,6 +298,8 @@ static void peer_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_field
 	snprintf(prefix, sizeof(prefix), "peers[%u]", peer_index);
 	mrcd_conf_fields_load(ld, node, node->line, MRCD_SECTION_PEER, prefix, peer, &fields);
 	peer_name_check(ld, &fields, prefix, peer);
+	if (!mrcd_conf_fields_given(&fields, MRCD_SECTION_PEER, "encryption"))
+		peer->encryption = ld->conf->encryption;
 	peer_keys_load(ld, top, &fields, prefix, peer, is_global_loaded);
 	path_node = mrcd_conf_fields_list(ld, &fields, MRCD_SECTION_PEER, prefix, "paths", &count);
 	for (uint32_t i = 0; i < count; i++, path_node = path_node->next) {
@@ -306,7 +308,16 @@ static void peer_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_field
 		snprintf(path_prefix, sizeof(path_prefix), "%s.paths[%u]", prefix, i);
 		path_load(ld, path_node, path_prefix, &peer->paths[i]);
 		peer->path_count = (uint8_t)(i + 1);
-		if (ld->error_count == error_count)
+		if (ld->error_count != error_count)
+			continue;
+		if (peer->encryption == MRCD_ENCRYPTION_REQUIRED &&
+		    ld->conf->rails[peer->paths[i].rail_index].type == MRCD_RAIL_VERBS)
+			mrcd_conf_wrong(ld, path_node->line, path_prefix, "rail",
+					"'%s' is of type verbs, which encrypts nothing, and "
+					"encryption is required for this peer; allowed: rails of "
+					"type tcp and auto, or encryption: preferred",
+					ld->conf->rails[peer->paths[i].rail_index].name);
+		else
 			targets[(*target_count)++] =
 				(struct target){&peer->paths[i], peer_index, i, path_node->line};
 	}

@@ -35,6 +35,9 @@ struct mrcd_key {
 	char file[128];             /* as the configuration names it; the end of a longer name */
 };
 
+/* Of what travels to a peer over TCP. */
+enum mrcd_encryption { MRCD_ENCRYPTION_OFF, MRCD_ENCRYPTION_PREFERRED, MRCD_ENCRYPTION_REQUIRED };
+
 enum mrcd_rail_type { MRCD_RAIL_TCP, MRCD_RAIL_VERBS, MRCD_RAIL_AUTO };
 
 struct mrcd_conf_rail {
@@ -66,6 +69,7 @@ struct mrcd_conf_peer {
 	uint8_t path_count;
 	struct mrcd_key keys[MRCD_KEYS_MAX]; /* own key-file(s), else the global */
 	uint32_t key_count;
+	enum mrcd_encryption encryption; /* its own, else the global */
 };
 
 /* Users of this host, some of them. */
@@ -117,10 +121,11 @@ struct mrcd_conf {
 	char user[MRC_NAME_MAX + 1]; /* to become when started by root; "": mrcd, if there is one */
 	uint16_t listen_port;
 	uint32_t worker_count;
-	int log_level;                 /* syslog numbers */
-	uint64_t handshake_timeout_ns; /* 2 s */
-	uint32_t handshakes_max;       /* pending inbound per rail: 64 */
-	uint64_t spin_ns;              /* look for work before sleeping: 100 us */
+	enum mrcd_encryption encryption; /* of peers that say nothing else */
+	int log_level;                   /* syslog numbers */
+	uint64_t handshake_timeout_ns;   /* 2 s */
+	uint32_t handshakes_max;         /* pending inbound per rail: 64 */
+	uint64_t spin_ns;                /* look for work before sleeping: 100 us */
 	struct mrcd_conf_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;
 	struct mrcd_conf_peer *peers; /* owned; peer_count */

@@ -194,6 +194,26 @@ static int rail_type_store(const struct mrcd_conf_key *key, const char *text, vo
 	return 0;
 }
 
+static int encryption_store(const struct mrcd_conf_key *key, const char *text, void *field,
+			    char why[WHY_BYTES])
+{
+	static const char *const words[] = {
+		[MRCD_ENCRYPTION_OFF] = "off",
+		[MRCD_ENCRYPTION_PREFERRED] = "preferred",
+		[MRCD_ENCRYPTION_REQUIRED] = "required",
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(words); i++) {
+		enum mrcd_encryption encryption = (enum mrcd_encryption)i;
+
+		if (strcmp(words[i], text) != 0)
+			continue;
+		memcpy(field, &encryption, sizeof(encryption));
+		return 0;
+	}
+	return value_wrong(why, key, text, "is none of them");
+}
+
 static int rail_ref_store(const struct mrcd_conf *conf, const struct mrcd_conf_key *key,
 			  const char *text, void *field, char why[WHY_BYTES])
 {
@@ -268,6 +288,8 @@ static int value_store(const struct mrcd_conf *conf, const struct mrcd_conf_key 
 		if (mrcd_conf_log_level(text, field))
 			return value_wrong(why, key, text, "is not a level");
 		return 0;
+	case MRCD_KIND_ENCRYPTION:
+		return encryption_store(key, text, field, why);
 	case MRCD_KIND_RAIL_REF:
 		return rail_ref_store(conf, key, text, field, why);
 	case MRCD_KIND_COUNT:

@@ -150,6 +150,7 @@ bool mrcd_conf_kind_unit(enum mrcd_conf_kind kind, enum mrcd_unit *unit_out)
 	case MRCD_KIND_BOOL:
 	case MRCD_KIND_RAIL_TYPE:
 	case MRCD_KIND_LOG_LEVEL:
+	case MRCD_KIND_ENCRYPTION:
 	case MRCD_KIND_RAIL_REF:
 	case MRCD_KIND_KEY_FILES:
 	case MRCD_KIND_USERS:
@@ -193,6 +194,8 @@ static const char *kind_words(enum mrcd_conf_kind kind)
 		return MRC_VERBS ? "tcp, verbs, auto" : "tcp, auto";
 	case MRCD_KIND_LOG_LEVEL:
 		return "error, warning, notice, info, debug";
+	case MRCD_KIND_ENCRYPTION:
+		return "off, preferred, required";
 	case MRCD_KIND_RAIL_REF:
 		return "the name of a rail under rails";
 	case MRCD_KIND_KEY_FILES:

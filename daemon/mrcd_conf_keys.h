@@ -58,6 +58,7 @@ enum mrcd_conf_kind {
 	MRCD_KIND_BOOL,
 	MRCD_KIND_RAIL_TYPE,
 	MRCD_KIND_LOG_LEVEL,
+	MRCD_KIND_ENCRYPTION,
 	MRCD_KIND_RAIL_REF, /* the name of a rail, stored as its index */
 	/* Not scalars; the loader of their section reads them. */
 	MRCD_KIND_KEY_FILES,
@@ -97,6 +98,10 @@ enum mrcd_conf_kind {
 	  "Not given: mrcd, where there is such a user.") \
 	X(TOP, "key-file", KEY_FILES, MRCD_AT_NOWHERE, MRCD_KEY_FILE_DEFAULT, 0, 0, \
 	  "The key shared with all peers that have none of their own. Two files: the first is used, both are accepted.") \
+	X(TOP, "encryption", ENCRYPTION, MRCD_AT(mrcd_conf, encryption), "off", 0, 0, \
+	  "Whether what travels to peers over TCP is encrypted and authenticated (AES-256-GCM). " \
+	  "preferred: where the peer wants it too; required: or not at all, and rails of type auto are tcp then. " \
+	  "Writes of RDMA devices are never encrypted.") \
 	X(TOP, "listen-port", COUNT, MRCD_AT(mrcd_conf, listen_port), "7471", 1, 65535, \
 	  "The TCP port of every rail and path that names none.") \
 	X(TOP, "workers", COUNT, MRCD_AT(mrcd_conf, worker_count), "1", 1, MRCD_WORKERS_MAX, \
@@ -154,6 +159,8 @@ enum mrcd_conf_kind {
 	  "The peer's own name for itself (its host key).") \
 	X(PEER, "key-file", KEY_FILES, MRCD_AT_NOWHERE, "", 0, 0, \
 	  "A key for this peer alone. Not given: the global key-file.") \
+	X(PEER, "encryption", ENCRYPTION, MRCD_AT(mrcd_conf_peer, encryption), "", 0, 0, \
+	  "The same for this peer alone. Not given: the global encryption.") \
 	X(PEER, "paths", LIST, MRCD_AT_NOWHERE, NULL, 1, MRC_PATHS_MAX, \
 	  "The ways to this peer.") \
 	\

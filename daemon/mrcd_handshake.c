@@ -33,6 +33,9 @@ static void frame_say(struct mrcd_handshake *hs, enum mrc_wire_type type, uint32
 static void ours_make(struct mrcd_handshake *hs)
 {
 	mrc_conn_hello(mrcd_peer_conn(hs->peer), hs->path_index, &hs->ours);
+	/* What is written directly passes by all records. */
+	if (mrc_hello_requires_encryption(&hs->ours))
+		hs->is_direct_capable = false;
 	hs->ours.is_direct_capable = hs->is_direct_capable;
 	mrcd_auth_random(hs->ours.nonce, sizeof(hs->ours.nonce));
 }
@@ -154,10 +157,39 @@ static int conclude(struct mrcd_handshake *hs)
 	const struct mrc_hello *r = hs->is_initiator ? &hs->theirs : &hs->ours;
 
 	mrc_hello_conclude(i, r, &hs->auth);
-	hs->is_direct_capable = hs->is_direct_capable && hs->theirs.is_direct_capable;
+	hs->is_direct_capable = hs->is_direct_capable && hs->theirs.is_direct_capable &&
+				!mrc_hello_requires_encryption(&hs->theirs);
 	if (hs->auth.version == 0)
 		return refuse(hs, MRCD_REFUSAL_MAGIC,
 			      "has no protocol version in common with this host");
+	return 0;
+}
+
+/* Judged before our proof is said, as device_check(). */
+static int encryption_check(struct mrcd_handshake *hs)
+{
+	bool is_direct = hs->is_direct_capable && hs->theirs.is_direct_capable;
+	bool is_required_here = mrc_hello_requires_encryption(&hs->ours);
+	bool is_required = is_required_here || mrc_hello_requires_encryption(&hs->theirs);
+
+	if (mrc_hello_encryption(&hs->ours, &hs->theirs, is_direct, &hs->is_sealed) < 0)
+		return refuse(hs, MRCD_REFUSAL_OPEN,
+			      is_required_here ? MRCD_WHY_OPEN_THERE : MRCD_WHY_OPEN_HERE);
+	if (is_required && hs->is_direct_required)
+		return refuse(hs, MRCD_REFUSAL_OPEN, MRCD_WHY_OPEN_VERBS);
+	return 0;
+}
+
+/* The secrets of both directions, from what was said and proved with `key`. `body`: of AUTH. */
+static int secrets_make(struct mrcd_handshake *hs, const struct mrcd_key *key, const uint8_t *body)
+{
+	if (!hs->is_sealed)
+		return 0;
+	if (mrcd_auth_secret(key, MRCD_AUTH_INITIATOR, hs->hello_i, hs->hello_r, body,
+			     hs->is_initiator ? hs->secret_out : hs->secret_in) < 0 ||
+	    mrcd_auth_secret(key, MRCD_AUTH_RESPONDER, hs->hello_i, hs->hello_r, body,
+			     hs->is_initiator ? hs->secret_in : hs->secret_out) < 0)
+		return refuse(hs, MRCD_REFUSAL_STALE, "the secrets could not be computed");
 	return 0;
 }
 
@@ -210,6 +242,8 @@ static int hello_i_take(struct mrcd_handshake *hs, const uint8_t *body)
 	hs->ours.path_id = hs->theirs.path_id;
 	r = pair_check(hs);
 	if (r == 0)
+		r = encryption_check(hs);
+	if (r == 0)
 		r = device_check(hs);
 	if (r < 0)
 		return r;
@@ -253,7 +287,9 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (!mrcd_auth_check(keys, key_count, MRCD_AUTH_RESPONDER, hs->hello_i, hs->hello_r, NULL,
 			     body + sizeof(hs->hello_r), &key_index))
 		return refuse(hs, MRCD_REFUSAL_KEY, "has another key than ours");
-	r = device_check(hs);
+	r = encryption_check(hs);
+	if (r == 0)
+		r = device_check(hs);
 	if (r < 0)
 		return r;
 
@@ -270,6 +306,8 @@ static int hello_r_take(struct mrcd_handshake *hs, const uint8_t *body)
 			    out + MRC_AUTH_BODY_BYTES);
 	if (r < 0)
 		return refuse(hs, MRCD_REFUSAL_STALE, "the proof could not be computed");
+	if (secrets_make(hs, &keys[key_index], out) < 0)
+		return -EACCES;
 	frame_say(hs, MRC_WIRE_AUTH, AUTH_BODY_BYTES);
 	memcpy(hs->key_id, keys[key_index].id, sizeof(hs->key_id));
 	hs->state = hs->is_direct_capable ? MRCD_HANDSHAKE_READY : MRCD_HANDSHAKE_DONE;
@@ -305,6 +343,8 @@ static int auth_take(struct mrcd_handshake *hs, const uint8_t *body)
 	if (mrc_auth_decode(body, &auth) < 0 || auth.conn_epoch != hs->auth.conn_epoch ||
 	    auth.path_epoch != hs->auth.path_epoch)
 		return refuse(hs, MRCD_REFUSAL_EPOCHS, "concludes other epochs than this host");
+	if (secrets_make(hs, &keys[key_index], body) < 0)
+		return -EACCES;
 	if (hs->is_direct_capable && ready_say(hs, &keys[key_index]) < 0)
 		return -EACCES;
 	memcpy(hs->key_id, keys[key_index].id, sizeof(hs->key_id));

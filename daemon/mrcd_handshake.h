@@ -36,6 +36,11 @@ struct mrcd_handshake_device {
 	uint16_t port; /* the responder says it in READY; 0: as if not usable. Initiator: unused */
 };
 
+/* What a refusal for encryption says. */
+#define MRCD_WHY_OPEN_VERBS "encryption is required, and rails of type verbs have none"
+#define MRCD_WHY_OPEN_HERE  "requires encryption, and this host has it off"
+#define MRCD_WHY_OPEN_THERE "has encryption off, and this host requires it"
+
 /* What a refusal for the device says. */
 #define MRCD_WHY_NO_DEVICE_HERE  "this rail's device is not usable now"
 #define MRCD_WHY_NO_DEVICE_THERE "this rail is of type verbs and the other end has no RDMA device"
@@ -51,6 +56,7 @@ enum mrcd_refusal {
 	MRCD_REFUSAL_KEY,     /* does not prove the key */
 	MRCD_REFUSAL_EPOCHS,  /* concludes other epochs than we do */
 	MRCD_REFUSAL_DEVICE,  /* a rail that is to have a device at both ends has not */
+	MRCD_REFUSAL_OPEN,    /* one of the two requires encryption, which is not to be had */
 	MRCD_REFUSAL_TIMEOUT, /* half open for too long */
 	MRCD_REFUSAL_CROWDED, /* too many at once: this one was the oldest */
 	MRCD_REFUSAL_CLOSED,  /* went away before it was done */
@@ -82,6 +88,9 @@ struct mrcd_handshake {
 	 * the initiator has to bring there. Nobody else can compute it, and no other handshake. */
 	uint16_t device_port; /* responder: from the beginning */
 	uint8_t device_token[MRCD_DEVICE_TOKEN_BYTES];
+	/* After DONE: what follows is in records (mrcd_seal.h), by these secrets; to be wiped. */
+	bool is_sealed;
+	uint8_t secret_out[MRCD_AUTH_SECRET_BYTES], secret_in[MRCD_AUTH_SECRET_BYTES];
 	char key_id[MRCD_KEY_ID_BYTES]; /* after DONE: of the key that both have proved */
 	uint8_t hello_i[MRC_HELLO_BODY_BYTES];
 	uint8_t hello_r[MRC_HELLO_BODY_BYTES];

@@ -118,6 +118,16 @@ static uint64_t mrcd_peer_stamp(void *context)
 	return mrcd_worker_clock_ns();
 }
 
+/* What is offered in handshakes with this peer. */
+static uint32_t mrcd_peer_features(const struct mrcd_conf_peer *conf)
+{
+	if (conf == NULL || conf->encryption == MRCD_ENCRYPTION_OFF)
+		return 0;
+	return conf->encryption == MRCD_ENCRYPTION_REQUIRED
+		       ? MRC_FEATURE_ENCRYPTION | MRC_FEATURE_ENCRYPTION_REQUIRED
+		       : MRC_FEATURE_ENCRYPTION;
+}
+
 int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
 		  const char *own_name, struct mrcd_peer **peer_out)
 {
@@ -158,6 +168,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		if (!mrc_hello_is_initiator(own_name, name))
 			config.boot_id = worker->boot_id ^ 1U;
 	}
+	config.features = mrcd_peer_features(conf);
 	config.path_count = peer->path_count;
 	mrc_limits_complete(&config.limits);
 	config.limits.direct_bytes_min =

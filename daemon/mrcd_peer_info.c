@@ -121,6 +121,7 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	mrcd_health_describe_path(health, now_ns, path);
 	if (link != NULL) {
 		json_object_set_new(path, "link", json_string(link->ops->kind));
+		json_object_set_new(path, "encrypted", json_boolean(link->is_sealed));
 		if (link->key_id[0] != '\0')
 			json_object_set_new(path, "key", json_string(link->key_id));
 		if (link->ops->describe != NULL)

@@ -184,6 +184,7 @@ struct mrcd_link {
 	uint32_t conn_epoch;
 	uint32_t path_epoch;
 	char key_id[MRCD_KEY_ID_BYTES]; /* of the key it was opened with; "": none is needed */
+	bool is_sealed;                 /* all that it carries is encrypted and authenticated */
 };
 
 /* ---- calls from a kind of rail, implemented in mrcd_peer.c ---- */

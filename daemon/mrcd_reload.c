@@ -29,7 +29,8 @@ static bool rails_equal(const struct mrcd_conf *a, const struct mrcd_conf *b)
 
 static bool peer_equal(const struct mrcd_conf_peer *a, const struct mrcd_conf_peer *b)
 {
-	if (strcmp(a->name, b->name) != 0 || a->path_count != b->path_count)
+	if (strcmp(a->name, b->name) != 0 || a->path_count != b->path_count ||
+	    a->encryption != b->encryption)
 		return false;
 	for (uint8_t i = 0; i < a->path_count; i++) {
 		if (a->paths[i].rail_index != b->paths[i].rail_index ||

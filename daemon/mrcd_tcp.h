@@ -6,6 +6,7 @@
  *	mrcd_tcp_attempt.c  a connection until its handshake is done
  *	mrcd_tcp_link.c     a connection that is a link: life and sending
  *	mrcd_tcp_recv.c     receiving
+ *	mrcd_tcp_seal.c     sending and receiving in records
  *	mrcd_tcp_drill.c    a rail that fails on purpose
  *
  * Threads: the worker's loop.
@@ -16,19 +17,23 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <sys/queue.h>
+#include <sys/uio.h>
 
 #include "mrcd_handshake.h"
 #include "mrcd_lookout.h"
 #include "mrcd_outq.h"
 #include "mrcd_rail.h"
 #include "mrcd_resolve.h"
+#include "mrcd_seal.h"
 #include "mrcd_tcp_sock.h"
 #include "mrcd_worker.h"
 
 struct mrcd_tcp_link;
+struct mrcd_tcp_seal;
 struct mrcd_tcp_attempt;
 
 #define MRCD_TCP_STAGING_BYTES (64U * 1024U)
+#define MRCD_TCP_RECORDS_BYTES (MRCD_SEAL_RECORD_MAX + 128U * 1024U)
 /* A header with the longest control body, cut off by the end of a read. */
 #define MRCD_TCP_CARRY_BYTES (MRC_WIRE_HDR_BYTES + MRC_WIRE_CTL_BYTES_MAX)
 
@@ -90,6 +95,8 @@ struct mrcd_tcp {
 	 * serves all of a rail, and stays in the cache. */
 	uint8_t *staging; /* MRCD_TCP_CARRY_BYTES, then MRCD_TCP_STAGING_BYTES */
 	uint8_t *scratch; /* MRCD_TCP_STAGING_BYTES: payload nobody wants any more */
+	uint8_t *
+		records; /* MRCD_TCP_RECORDS_BYTES: as they come; NULL before the first sealed link */
 };
 
 /* -EINVAL, -ENOMEM. It listens, or tries again until it can. `upgrade` outlives it; NULL: none. */
@@ -130,6 +137,8 @@ struct mrcd_tcp_link {
 	struct event down_event; /* made active to report a failed write from outside the pump */
 	int write_error;         /* the errno that it reports */
 
+	struct mrcd_tcp_seal *seal; /* ours; NULL: bytes travel as they are */
+
 	/* Sending. */
 	struct mrcd_outq outq;
 	uint64_t sent_count; /* frames the socket has taken whole */
@@ -163,6 +172,16 @@ void mrcd_tcp_link_down(struct mrcd_tcp_link *link, enum mrc_path_reason reason,
 /* Frees what was closed; the tcp part too when its rail is closed and this was the last. */
 void mrcd_tcp_reap(struct mrcd_tcp *tcp);
 
+/*
+ * What is left to send of a frame, in the order of the wire: header, payload,
+ * tail, body, padding. Valid until the turn ends. Answers how many parts.
+ */
+#define MRCD_TCP_PARTS 3 /* those of five that a frame has */
+int mrcd_tcp_frame_parts(struct mrcd_tcp_link *link, struct mrcd_frame *frame,
+			 struct iovec parts[MRCD_TCP_PARTS]);
+/* So many more bytes of the queue will not be read again. */
+void mrcd_tcp_taken(struct mrcd_tcp_link *link, size_t len);
+
 void mrcd_tcp_post(struct mrcd_link *link, const struct mrc_act_post *post);
 void mrcd_tcp_flush(struct mrcd_link *link);
 void mrcd_tcp_strip(struct mrcd_link *link);
@@ -170,6 +189,13 @@ void mrcd_tcp_fence(struct mrcd_link *link);
 bool mrcd_tcp_link_resends(const struct mrcd_link *link, uint64_t *sent_out, uint64_t *resent_out);
 
 extern const struct mrcd_link_ops mrcd_tcp_link_ops;
+/* Nothing is sealed that the socket has not taken. */
+bool mrcd_tcp_seal_is_drained(const struct mrcd_tcp_seal *seal);
+/* Does it have anything to send? */
+static inline bool mrcd_tcp_link_is_waiting(const struct mrcd_tcp_link *link)
+{
+	return link->outq.count > 0 || (link->seal && !mrcd_tcp_seal_is_drained(link->seal));
+}
 /* Send what waits, up to len_max bytes of it. Answers how many. Arms no event. */
 size_t mrcd_tcp_link_write_part(struct mrcd_tcp_link *link, size_t len_max);
 
@@ -204,5 +230,21 @@ struct mrcd_tcp_failure {
  * False: the link is to be taken down, for *failure_out.
  */
 bool mrcd_tcp_recv(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *failure_out);
+/* So many bytes are staged, those that the link carried first: parse them. False as above. */
+bool mrcd_tcp_staged_take(struct mrcd_tcp_link *link, uint32_t staged,
+			  struct mrcd_tcp_failure *failure);
+
+/* ---- records ---- */
+
+/* From here on the link's stream is made of records. -ENOMEM: the link is to be closed. */
+int mrcd_tcp_seal_new(struct mrcd_tcp_link *link, const uint8_t secret_out[MRCD_SEAL_SECRET_BYTES],
+		      const uint8_t secret_in[MRCD_SEAL_SECRET_BYTES]);
+/* NULL is fine. */
+void mrcd_tcp_seal_free(struct mrcd_tcp_seal *seal);
+/* One call to the socket. Answers what it took, or a negative errno; *is_full_out: no more for now. */
+ssize_t mrcd_tcp_seal_send(struct mrcd_tcp_link *link, size_t len_max, bool *is_full_out);
+/* One read, as read_once() of mrcd_tcp_recv.c. */
+bool mrcd_tcp_seal_read(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_more_out,
+			struct mrcd_tcp_failure *failure);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static void attempt_free(struct mrcd_tcp_attempt *attempt)
 		event_del(&attempt->write_event);
 		close(attempt->fd);
 	}
+	OPENSSL_cleanse(&attempt->hs, sizeof(attempt->hs));
 	free(attempt);
 }
 
@@ -137,6 +139,11 @@ static void attempt_promote(struct mrcd_tcp_attempt *attempt)
 		return;
 	}
 	attempt->fd = -1;
+	if (hs->is_sealed && mrcd_tcp_seal_new(link, hs->secret_out, hs->secret_in) < 0) {
+		mrcd_tcp_link_close(link);
+		attempt_fail(attempt, "there is no memory to encrypt with");
+		return;
+	}
 	memcpy(link->link.key_id, hs->key_id, sizeof(link->link.key_id));
 	/* A path has one initiator, so the number it goes by is the same in both HELLOs. */
 	r = mrcd_link_on_up(&link->link, &hs->auth, hs->ours.path_id, hs->theirs.boot_id,

@@ -72,12 +72,12 @@ static void on_slow_tick(evutil_socket_t fd, short what, void *context)
 	slow_fill(tcp);
 	LIST_FOREACH(link, &tcp->links, entry)
 	{
-		waiting += link->outq.count > 0;
+		waiting += mrcd_tcp_link_is_waiting(link);
 	}
 	share = waiting ? MRC_MAX(tcp->slow_bytes / waiting, 1ULL) : 0;
 	LIST_FOREACH(link, &tcp->links, entry)
 	{
-		if (!link->outq.count || !tcp->slow_bytes)
+		if (!mrcd_tcp_link_is_waiting(link) || !tcp->slow_bytes)
 			continue;
 		tcp->slow_bytes -= mrcd_tcp_link_write_part(link, MRC_MIN(share, tcp->slow_bytes));
 		mrcd_peer_pump(link->link.peer);
@@ -111,7 +111,7 @@ static void links_serve(struct mrcd_tcp *tcp, const struct mrcd_link_ops *ops)
 			mrcd_tcp_link_listen(link, !is_cut);
 		if (is_cut || is_slow)
 			event_del(&link->write_event);
-		else if (link->outq.count)
+		else if (mrcd_tcp_link_is_waiting(link))
 			event_add(&link->write_event, NULL);
 	}
 }

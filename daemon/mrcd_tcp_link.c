@@ -134,6 +134,7 @@ void mrcd_tcp_link_start(struct mrcd_tcp_link *link)
 static void link_free(struct mrcd_tcp_link *link)
 {
 	LIST_REMOVE(link, entry);
+	mrcd_tcp_seal_free(link->seal);
 	mrcd_outq_fini(&link->outq);
 	free(link);
 }
@@ -167,6 +168,7 @@ void mrcd_tcp_reap(struct mrcd_tcp *tcp)
 		return;
 	free(tcp->staging);
 	free(tcp->scratch);
+	free(tcp->records);
 	free(tcp);
 }
 
@@ -251,9 +253,8 @@ static const uint8_t *frame_ready(struct mrcd_tcp_link *link, struct mrcd_frame 
 	return payload ? payload : zeros;
 }
 
-/* Adds `part`, of which the socket has taken *skip bytes or more; *skip counts down. */
-static int iovec_add(struct iovec *iov, int count, const uint8_t *part, uint32_t len,
-		     uint32_t *skip)
+/* Adds `part`, of which *skip bytes or more are done; *skip counts down. */
+static int part_add(struct iovec *iov, int count, const uint8_t *part, uint32_t len, uint32_t *skip)
 {
 	uint32_t skipped = MRC_MIN(*skip, len);
 
@@ -265,6 +266,21 @@ static int iovec_add(struct iovec *iov, int count, const uint8_t *part, uint32_t
 	return count + 1;
 }
 
+int mrcd_tcp_frame_parts(struct mrcd_tcp_link *link, struct mrcd_frame *frame,
+			 struct iovec parts[MRCD_TCP_PARTS])
+{
+	const uint8_t *payload = frame_ready(link, frame);
+	uint32_t skip = frame->done;
+	int count = 0;
+
+	count = part_add(parts, count, frame->wire, MRC_WIRE_HDR_BYTES, &skip);
+	count = part_add(parts, count, payload, frame->payload_len, &skip);
+	count = part_add(parts, count, frame->is_void ? &tail_cut : &tail_whole, frame->tail_len,
+			 &skip);
+	count = part_add(parts, count, frame->body, frame->body_len, &skip);
+	return part_add(parts, count, mrcd_padding(), frame->pad_len, &skip);
+}
+
 /* What is sent next, as one call. */
 static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], size_t *len_out)
 {
@@ -272,26 +288,16 @@ static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], 
 	int count = 0;
 
 	for (struct mrcd_frame *frame = link->outq.first; frame; frame = frame->next) {
-		const uint8_t *payload;
-		uint32_t skip = frame->done;
-
-		if (count + 3 > IOVECS_MAX || len >= WRITE_BYTES_MAX)
+		if (count + MRCD_TCP_PARTS > IOVECS_MAX || len >= WRITE_BYTES_MAX)
 			break;
-		payload = frame_ready(link, frame);
-		count = iovec_add(iov, count, frame->wire, MRC_WIRE_HDR_BYTES, &skip);
-		count = iovec_add(iov, count, payload, frame->payload_len, &skip);
-		count = iovec_add(iov, count, frame->is_void ? &tail_cut : &tail_whole,
-				  frame->tail_len, &skip);
-		count = iovec_add(iov, count, frame->body, frame->body_len, &skip);
-		count = iovec_add(iov, count, mrcd_padding(), frame->pad_len, &skip);
+		count += mrcd_tcp_frame_parts(link, frame, iov + count);
 		len += mrcd_frame_len(frame) - frame->done;
 	}
 	*len_out = len;
 	return count;
 }
 
-/* The socket took `len` more bytes. */
-static void batch_taken(struct mrcd_tcp_link *link, size_t len)
+void mrcd_tcp_taken(struct mrcd_tcp_link *link, size_t len)
 {
 	struct mrcd_rail *rail = link->tcp->rail;
 
@@ -326,11 +332,31 @@ static size_t iovec_cut(struct iovec *iov, size_t count, size_t len_max)
 	return count;
 }
 
+/* Frames are done with as soon as they are sealed. */
+static size_t sealed_send(struct mrcd_tcp_link *link, size_t len_max)
+{
+	bool is_full = false;
+	size_t total = 0;
+
+	for (int i = 0;
+	     i < WRITES_PER_TURN && !is_full && total < len_max && mrcd_tcp_link_is_waiting(link);
+	     i++) {
+		ssize_t n = mrcd_tcp_seal_send(link, len_max - total, &is_full);
+
+		if (n < 0) {
+			link->write_error = (int)-n;
+			event_active(&link->down_event, EV_TIMEOUT, 0);
+			return total;
+		}
+		total += (size_t)n;
+	}
+	return total;
+}
+
 /* Up to len_max bytes; SIZE_MAX, which the compiler sees, asks nothing more. Answers how many. */
-static inline __attribute__((always_inline)) size_t link_send(struct mrcd_tcp_link *link,
+static inline __attribute__((always_inline)) size_t open_send(struct mrcd_tcp_link *link,
 							      size_t len_max)
 {
-	uint64_t sent_before = link->sent_count;
 	bool is_careful = false;
 	size_t total = 0;
 
@@ -367,11 +393,20 @@ static inline __attribute__((always_inline)) size_t link_send(struct mrcd_tcp_li
 			return total;
 		}
 		if (n > 0)
-			batch_taken(link, (size_t)n);
+			mrcd_tcp_taken(link, (size_t)n);
 		total += n > 0 ? (size_t)n : 0;
 		if (n < (ssize_t)len)
 			break;
 	}
+	return total;
+}
+
+static inline __attribute__((always_inline)) size_t link_send(struct mrcd_tcp_link *link,
+							      size_t len_max)
+{
+	uint64_t sent_before = link->sent_count;
+	size_t total = link->seal ? sealed_send(link, len_max) : open_send(link, len_max);
+
 	if (link->sent_count != sent_before)
 		mrcd_link_on_sent(&link->link, link->sent_count);
 	return total;
@@ -380,7 +415,7 @@ static inline __attribute__((always_inline)) size_t link_send(struct mrcd_tcp_li
 static void link_write(struct mrcd_tcp_link *link)
 {
 	link_send(link, SIZE_MAX);
-	if (link->outq.count && !link->write_error)
+	if (mrcd_tcp_link_is_waiting(link) && !link->write_error)
 		event_add(&link->write_event, NULL);
 }
 

@@ -260,6 +260,20 @@ static bool staged_parse(struct mrcd_tcp_link *link, const uint8_t *data, uint32
 	return true;
 }
 
+bool mrcd_tcp_staged_take(struct mrcd_tcp_link *link, uint32_t staged,
+			  struct mrcd_tcp_failure *failure)
+{
+	struct mrcd_tcp *tcp = link->tcp;
+	uint32_t used;
+
+	if (!staged_parse(link, tcp->staging, staged, &used, failure))
+		return false;
+	link->carry_len = staged - used;
+	MRC_ASSERT(link->carry_len <= sizeof(link->carry));
+	memcpy(link->carry, tcp->staging + used, link->carry_len);
+	return true;
+}
+
 /* ---- reading ---- */
 
 /* One read. *is_more_out: there may be more at once. */
@@ -269,7 +283,7 @@ static bool read_once(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_
 	struct mrcd_tcp *tcp = link->tcp;
 	uint8_t *stage = tcp->staging + link->carry_len;
 	uint32_t stage_len = MRCD_TCP_STAGING_BYTES;
-	uint32_t direct_len = 0, staged, used;
+	uint32_t direct_len = 0;
 	bool is_scratch = false;
 	struct iovec iov[2];
 	int iov_count = 0;
@@ -325,13 +339,7 @@ static bool read_once(struct mrcd_tcp_link *link, uint32_t *bytes_out, bool *is_
 			return false;
 		n -= part;
 	}
-	staged = link->carry_len + (uint32_t)n;
-	if (!staged_parse(link, tcp->staging, staged, &used, failure))
-		return false;
-	link->carry_len = staged - used;
-	MRC_ASSERT(link->carry_len <= sizeof(link->carry));
-	memcpy(link->carry, tcp->staging + used, link->carry_len);
-	return true;
+	return mrcd_tcp_staged_take(link, link->carry_len + (uint32_t)n, failure);
 }
 
 bool mrcd_tcp_recv(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *failure_out)
@@ -341,7 +349,10 @@ bool mrcd_tcp_recv(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *failure_
 
 	/* Nothing pumps while frames are handed up, so nobody closes the link under our feet. */
 	while (is_more && total < READ_BYTES_MAX) {
-		if (!read_once(link, &bytes, &is_more, failure_out))
+		bool is_good = link->seal ? mrcd_tcp_seal_read(link, &bytes, &is_more, failure_out)
+					  : read_once(link, &bytes, &is_more, failure_out);
+
+		if (!is_good)
 			return false;
 		total += bytes;
 	}

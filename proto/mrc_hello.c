@@ -176,6 +176,18 @@ void mrc_hello_conclude(const struct mrc_hello *initiator, const struct mrc_hell
 	versions_conclude(initiator, responder, auth_out);
 }
 
+int mrc_hello_encryption(const struct mrc_hello *a, const struct mrc_hello *b, bool is_direct,
+			 bool *is_sealed_out)
+{
+	bool is_wanted = (a->features & b->features & MRC_FEATURE_ENCRYPTION) != 0;
+	bool is_required = mrc_hello_requires_encryption(a) || mrc_hello_requires_encryption(b);
+
+	if (is_required && !is_wanted)
+		return -EACCES;
+	*is_sealed_out = is_wanted && (is_required || !is_direct);
+	return 0;
+}
+
 bool mrc_hello_is_initiator(const char *a, const char *b)
 {
 	while (*a && *a == *b) {

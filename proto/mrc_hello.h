@@ -30,10 +30,18 @@
 #define MRC_HELLO_MAC_BYTES   32U
 #define MRC_HELLO_BODY_BYTES  208U /* encoded, without the proof */
 #define MRC_AUTH_BODY_BYTES   16U  /* encoded, without the proof */
+#define MRC_HELLO_NONCE_AT    160U /* in the encoded body */
 
 /* Of the protocol; the form of a frame's header has a number of its own (MRC_WIRE_VERSION). */
 #define MRC_HELLO_VERSION_MIN 1U /* the oldest that is spoken here */
 #define MRC_HELLO_VERSION_MAX 2U /* 2: as 1, and versions and features are agreed on */
+
+/*
+ * Features. Records on streams: the speaker can and wants to; and will not do without. A host that
+ * says neither sends and takes frames in the open.
+ */
+#define MRC_FEATURE_ENCRYPTION          (1U << 0)
+#define MRC_FEATURE_ENCRYPTION_REQUIRED (1U << 1)
 
 struct mrc_hello {
 	char host[MRC_NAME_MAX + 1];          /* the speaker's */
@@ -74,6 +82,17 @@ int mrc_auth_decode(const uint8_t in[MRC_AUTH_BODY_BYTES], struct mrc_auth *auth
 /* What both ends conclude from the two HELLOs; symmetric. */
 void mrc_hello_conclude(const struct mrc_hello *initiator, const struct mrc_hello *responder,
 			struct mrc_auth *auth_out);
+
+/*
+ * Is what follows the handshake sealed? `is_direct`: both can place directly, which wins
+ * unless one of the two requires encryption. -EACCES: one requires it and the other does not want it.
+ */
+int mrc_hello_encryption(const struct mrc_hello *a, const struct mrc_hello *b, bool is_direct,
+			 bool *is_sealed_out);
+static inline bool mrc_hello_requires_encryption(const struct mrc_hello *hello)
+{
+	return (hello->features & MRC_FEATURE_ENCRYPTION_REQUIRED) != 0;
+}
 
 /* True when the host called `a` opens the paths between `a` and `b`. */
 bool mrc_hello_is_initiator(const char *a, const char *b);

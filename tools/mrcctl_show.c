@@ -350,7 +350,8 @@ static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 	mrcctl_add_text(table, path, "peer");
 	mrcctl_add_text(table, path, "rail");
 	mrcctl_add_text(table, path, "address");
-	mrcctl_add_text(table, path, "link");
+	mrcctl_table_add(table, MRCCTL_PLAIN, "%s%s", mrcctl_text(path, "link"),
+			 mrcctl_flag(path, "encrypted") ? ", encrypted" : "");
 	mrcctl_table_add(table, is_good ? MRCCTL_WELL : MRCCTL_BAD, "%s", state);
 	mrcctl_add_span(table, path, "state_age_ns");
 	mrcctl_add_score(table, health);

@@ -98,16 +98,16 @@ static void both_ends_come_to_the_same_version_and_features(void **state)
 	struct fake *f = *state;
 	struct pair pair;
 
-	f->a->hello.features = 0x8000000e;
-	f->b->hello.features = 0x80000007;
+	f->a->hello.features = 0x800000e0;
+	f->b->hello.features = 0x80000070;
 	pair_begin(f, &pair);
 	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
 	assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
 	assert_int_equal(pair.i.auth.version, 2);
 	assert_int_equal(pair.r.auth.version, 2);
-	assert_int_equal(pair.i.auth.features, 0x80000006);
-	assert_int_equal(pair.r.auth.features, 0x80000006);
+	assert_int_equal(pair.i.auth.features, 0x80000060);
+	assert_int_equal(pair.r.auth.features, 0x80000060);
 }
 
 static void without_a_version_in_common_nobody_is_let_in(void **state)
@@ -269,6 +269,137 @@ static void a_device_without_a_port_is_none(void **state)
 	assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
 	assert_true(mrcd_handshake_is_done(&pair.i));
 	assert_false(pair.i.is_direct_capable);
+}
+
+/* What both come to, from what each wants and has; sealed with the same secrets, the other way round. */
+static void encryption_takes_two_or_is_refused(void **state)
+{
+	static const struct {
+		uint32_t i, r;  /* what each end offers */
+		bool is_device; /* at both ends */
+		bool is_refused, is_sealed, is_direct;
+	} rows[] = {
+#define OFF       0
+#define PREFERRED MRC_FEATURE_ENCRYPTION
+#define REQUIRED  (MRC_FEATURE_ENCRYPTION | MRC_FEATURE_ENCRYPTION_REQUIRED)
+		{OFF, OFF, false, false, false, false},
+		{OFF, PREFERRED, false, false, false, false},
+		{PREFERRED, OFF, false, false, false, false},
+		{OFF, REQUIRED, false, true, false, false},
+		{REQUIRED, OFF, false, true, false, false},
+		{PREFERRED, PREFERRED, false, false, true, false},
+		{PREFERRED, REQUIRED, false, false, true, false},
+		{REQUIRED, PREFERRED, false, false, true, false},
+		{REQUIRED, REQUIRED, false, false, true, false},
+		{OFF, OFF, true, false, false, true},
+		{PREFERRED, PREFERRED, true, false, false, true},
+		{OFF, PREFERRED, true, false, false, true},
+		{PREFERRED, REQUIRED, true, false, true, false},
+		{REQUIRED, PREFERRED, true, false, true, false},
+		{REQUIRED, OFF, true, true, false, false},
+	};
+	static const uint8_t none[MRCD_AUTH_SECRET_BYTES];
+	struct fake *f = *state;
+
+	for (size_t row = 0; row < MRC_ARRAY_LEN(rows); row++) {
+		struct pair pair;
+
+		f->a->hello.features = rows[row].i;
+		f->b->hello.features = rows[row].r;
+		if (rows[row].is_device)
+			pair_begin_direct(f, &pair);
+		else
+			pair_begin(f, &pair);
+		if (rows[row].is_refused) {
+			assert_int_equal(say(&pair.i, &pair.r, 1000), -EACCES);
+			assert_int_equal(pair.r.refusal, MRCD_REFUSAL_OPEN);
+			continue;
+		}
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		if (rows[row].is_direct)
+			assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_true(mrcd_handshake_is_done(&pair.i) && mrcd_handshake_is_done(&pair.r));
+		assert_int_equal(pair.i.is_sealed, rows[row].is_sealed);
+		assert_int_equal(pair.r.is_sealed, rows[row].is_sealed);
+		assert_int_equal(pair.i.is_direct_capable, rows[row].is_direct);
+		assert_int_equal(pair.r.is_direct_capable, rows[row].is_direct);
+		assert_memory_equal(pair.i.secret_out, pair.r.secret_in, sizeof(none));
+		assert_memory_equal(pair.i.secret_in, pair.r.secret_out, sizeof(none));
+		if (rows[row].is_sealed) {
+			assert_memory_not_equal(pair.i.secret_out, none, sizeof(none));
+			assert_memory_not_equal(pair.i.secret_out, pair.i.secret_in, sizeof(none));
+		}
+	}
+}
+
+/* Somebody on the way makes one end believe that the other wants none: the proofs are over what was said. */
+static void encryption_cannot_be_talked_down(void **state)
+{
+	struct fake *f = *state;
+
+	f->a->hello.features = f->b->hello.features = PREFERRED;
+	for (int frame = 0; frame < 2; frame++) {
+		struct mrcd_handshake *from;
+		struct mrc_hello hello;
+		struct pair pair;
+
+		pair_begin(f, &pair);
+		if (frame > 0)
+			assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		from = frame ? &pair.r : &pair.i;
+		assert_int_equal(mrc_hello_decode(from->out + MRC_WIRE_HDR_BYTES, &hello), 0);
+		assert_int_equal(hello.features, PREFERRED);
+		hello.features = OFF;
+		mrc_hello_encode(&hello, from->out + MRC_WIRE_HDR_BYTES);
+		reseal(from, 0, 0);
+		if (frame == 0)
+			assert_int_equal(say(&pair.i, &pair.r, 1000), 0);
+		assert_int_equal(say(&pair.r, &pair.i, 1000), -EACCES);
+		assert_int_equal(pair.i.refusal, MRCD_REFUSAL_KEY);
+		assert_false(pair.i.is_sealed && mrcd_handshake_is_done(&pair.i));
+	}
+}
+
+/* A daemon of version 1 knows nothing of it: in the open, or not at all. */
+static void who_is_too_old_to_encrypt_is_refused_where_it_is_required(void **state)
+{
+	struct fake *f = *state;
+
+	f->b->hello.version_min = f->b->hello.version_max = 1;
+	for (int is_required = 0; is_required < 2; is_required++) {
+		struct pair pair;
+
+		f->a->hello.features = is_required ? REQUIRED : PREFERRED;
+		pair_begin(f, &pair);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), is_required ? -EACCES : 0);
+		if (is_required)
+			continue;
+		assert_int_equal(say(&pair.r, &pair.i, 1000), 0);
+		assert_false(pair.i.is_sealed);
+	}
+}
+
+/* A rail that is to have a device at both ends cannot do what is required. */
+static void a_rail_of_devices_cannot_encrypt(void **state)
+{
+	static const struct mrcd_handshake_device verbs = {.is_required = true,
+							   .is_usable = true,
+							   .port = 0x1234};
+	struct fake *f = *state;
+
+	for (int at_a = 0; at_a < 2; at_a++) {
+		struct pair pair;
+
+		f->a->hello.features = at_a ? REQUIRED : PREFERRED;
+		f->b->hello.features = at_a ? PREFERRED : REQUIRED;
+		mrcd_handshake_begin(&pair.i, f->a->rail, f->a, 3, "10.0.0.2", &verbs);
+		mrcd_handshake_await(&pair.r, f->b->rail, "10.0.0.1", &verbs);
+		assert_int_equal(say(&pair.i, &pair.r, 1000), -EACCES);
+		assert_int_equal(pair.r.refusal, MRCD_REFUSAL_OPEN);
+		assert_string_equal(pair.r.why, MRCD_WHY_OPEN_VERBS);
+	}
 }
 
 static void another_key_is_refused_by_whoever_sees_it_first(void **state)
@@ -835,6 +966,10 @@ int main(void)
 		claim(a_handshake_has_a_token_of_its_own),
 		claim(tokens_agree_while_keys_are_changed),
 		claim(a_device_without_a_port_is_none),
+		claim(encryption_takes_two_or_is_refused),
+		claim(encryption_cannot_be_talked_down),
+		claim(who_is_too_old_to_encrypt_is_refused_where_it_is_required),
+		claim(a_rail_of_devices_cannot_encrypt),
 		claim(another_key_is_refused_by_whoever_sees_it_first),
 		claim(an_initiator_without_the_key_is_refused),
 		claim(a_host_without_keys_lets_nobody_in),

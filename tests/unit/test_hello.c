@@ -379,6 +379,39 @@ static void the_latest_version_that_both_know_is_spoken(void **state)
 	}
 }
 
+static void encryption_takes_two(void **state)
+{
+	enum { OFF, PREFERRED = MRC_FEATURE_ENCRYPTION, REQUIRED = 3, ODD = 2 };
+	static const struct {
+		uint32_t a, b;
+		bool is_direct;
+		int want; /* 1: sealed */
+	} rows[] = {
+		{OFF, OFF, false, 0},
+		{OFF, PREFERRED, false, 0},
+		{OFF, REQUIRED, false, -EACCES},
+		{PREFERRED, PREFERRED, false, 1},
+		{PREFERRED, REQUIRED, false, 1},
+		{REQUIRED, REQUIRED, false, 1},
+		{PREFERRED, PREFERRED, true, 0},
+		{PREFERRED, REQUIRED, true, 1},
+		{OFF, REQUIRED, true, -EACCES},
+		/* Requires what it does not want: nobody of ours says so. */
+		{ODD, PREFERRED, false, -EACCES},
+		{ODD, OFF, false, -EACCES},
+	};
+
+	for (size_t i = 0; i < 2 * MRC_ARRAY_LEN(rows); i++) {
+		struct mrc_hello a = {.features = rows[i / 2].a}, b = {.features = rows[i / 2].b};
+		bool is_sealed = false;
+		int r = i % 2 ? mrc_hello_encryption(&a, &b, rows[i / 2].is_direct, &is_sealed)
+			      : mrc_hello_encryption(&b, &a, rows[i / 2].is_direct, &is_sealed);
+
+		if ((r < 0 ? r : is_sealed) != rows[i / 2].want)
+			fail_msg("row %zu: %d, %d", i / 2, r, is_sealed);
+	}
+}
+
 static void one_of_two_hosts_opens(void **state)
 {
 	const struct {
@@ -409,6 +442,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_say_speaks_version_1),
 		cmocka_unit_test(versions_that_cannot_be_are_refused),
 		cmocka_unit_test(the_latest_version_that_both_know_is_spoken),
+		cmocka_unit_test(encryption_takes_two),
 		cmocka_unit_test(one_of_two_hosts_opens),
 	};
 

@@ -236,6 +236,15 @@ static void clients_show_what_their_quota_bounds(void **state)
 	      "         0 B  3 KiB of 4 KiB  1 Gb/s     300          9          5          4\n");
 }
 
+static void paths_say_whether_they_are_encrypted(void **state)
+{
+	shows(mrcctl_show_paths, "[" PATH("r1", ",\"link\":\"tcp\",\"encrypted\":true") "]", false,
+	      "PEER  RAIL  ADDRESS        LINK            STATE  FOR      RTT  RATE  IN FLIGHT  "
+	      "WINDOW  SENT  RECEIVED  MOVED  FAILURES\n"
+	      "b     r1    10.0.0.2:7471  tcp, encrypted  good   2 s  31.4 us     -        0 B   "
+	      "4 KiB   0 B       0 B      0         0\n");
+}
+
 static void keys_show_who_lives_by_them(void **state)
 {
 	shows(mrcctl_show_keys,
@@ -305,6 +314,7 @@ int main(void)
 		cmocka_unit_test(paths_without_a_link_have_no_column_for_it),
 		cmocka_unit_test(paths_show_their_kind_of_link_and_queue_pair),
 		cmocka_unit_test(clients_show_what_their_quota_bounds),
+		cmocka_unit_test(paths_say_whether_they_are_encrypted),
 		cmocka_unit_test(keys_show_who_lives_by_them),
 		cmocka_unit_test(a_reload_says_what_it_did),
 		cmocka_unit_test(paths_show_their_health_and_what_is_against_it),

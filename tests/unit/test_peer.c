@@ -801,7 +801,8 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_int_equal(json_integer_value(json_object_get(path, "wire")), 1);
 	assert_int_equal(json_integer_value(json_object_get(path, "wire_version")),
 			 MRC_HELLO_VERSION_MAX);
-	assert_int_equal(json_object_size(path), 34);
+	assert_true(json_is_false(json_object_get(path, "encrypted")));
+	assert_int_equal(json_object_size(path), 35);
 	json_decref(paths);
 	json_decref(peer);
 }

@@ -92,6 +92,25 @@ static void frames_of_all_sizes_arrive_in_order(void **state)
 	send_all_sizes(*state, false, UINT32_MAX);
 }
 
+/* In records, which begin and end where they like. */
+static void sealed_frames_of_all_sizes_arrive_in_order(void **state)
+{
+	struct fake *f = *state;
+
+	f->a->hello.features = f->b->hello.features = MRC_FEATURE_ENCRYPTION;
+	send_all_sizes(f, false, UINT32_MAX);
+	assert_true(f->a->link->is_sealed && f->b->link->is_sealed);
+}
+
+static void short_writes_of_records_lose_nothing(void **state)
+{
+	struct fake *f = *state;
+
+	f->a->hello.features = f->b->hello.features = MRC_FEATURE_ENCRYPTION;
+	send_all_sizes(f, true, 10007);
+	assert_true(f->a->link->is_sealed && f->b->link->is_sealed);
+}
+
 static void short_writes_lose_nothing(void **state)
 {
 	send_all_sizes(*state, true, UINT32_MAX);
@@ -607,6 +626,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(padding_has_ones_and_zeros_in_every_place),
 		claim(frames_of_all_sizes_arrive_in_order),
+		claim(sealed_frames_of_all_sizes_arrive_in_order),
+		claim(short_writes_of_records_lose_nothing),
 		claim(short_writes_lose_nothing),
 		claim(payload_goes_to_many_places),
 		claim(more_frames_than_a_call_takes_all_arrive),

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Who listens on a rail that is encrypted hears nothing he could know, who turns bits over gains nothing, and who wants
+# it in the open is not let in.
+# shellcheck source-path=SCRIPTDIR source=e2e.sh
+. "$(dirname "$0")/e2e.sh"
+# shellcheck source-path=SCRIPTDIR source=../lab/corrupt.sh
+. "$LAB_TOP/tests/lab/corrupt.sh"
+
+lab_corrupt_needs
+
+command -v tcpdump >/dev/null || lab_skip "not installed: tcpdump (tests/lab/deps installs it)"
+
+sealed_is_hit() { [ "$(lab_corrupt_count 0 flips)" -gt 5 ]; }
+encrypted() { e2e_is a paths "[.[] | select(.state == \"GOOD\") | .encrypted] == [$1]"; }
+# listen NAME: to rail 0 at b from now on, until it has heard 300 packets
+listen() {
+	lab_spawn "$1" b tcpdump -Z root -i r0 -s 0 -U -c 300 -w "$LAB_DIR/$1.pcap" tcp
+	lab_wait_for "somebody to listen" 10 grep -q 'listening on' "$LAB_DIR/log/$1.err"
+}
+# How often he finds what every frame begins with. (In 20 MB of anything those four bytes come by chance, seldom.)
+heard() { grep -oa MRCF "$LAB_DIR/$1.pcap" | wc -l; }
+
+# In the open he hears it all: so he can hear.
+E2E_YAML='' e2e_hosts 2
+listen open
+e2e_stream_start
+lab_status open 20
+[ "$(heard open)" -gt 20 ] || lab_fail "who listens to a rail in the open hears only $(heard open) frames"
+e2e_stream_end
+lab_kill serve TERM
+for host in a b; do lab_mrcd_stop "$host"; done
+
+for host in a b; do lab_mrcd "$host" 'encryption: required'; done
+e2e_paths a 2
+encrypted "true, true" || lab_fail "the paths are not encrypted: $(e2e_get a paths '[.[] | .encrypted]')"
+listen sealed
+e2e_stream_start
+lab_status sealed 20
+# The handshake is in the open; the stream after it is not. It began before he listened.
+[ "$(heard sealed)" -lt 4 ] || lab_fail "who listens to an encrypted rail hears $(heard sealed) frames"
+
+# Bits turned over anywhere in the stream: the path goes, the stream goes on by the other, nothing is taken.
+lab_corrupt 0 any 1/20
+lab_wait_for "some bits to be turned over" 20 sealed_is_hit
+e2e_goes_on "with bits turned over on an encrypted rail"
+lab_corrupt_end 0
+e2e_paths a 2
+e2e_stream_end
+[ "$(e2e_get b paths '[.[].body_errors] | add')" = 0 ] || lab_fail "a fragment that was changed was taken for one"
+lab_kill serve TERM
+lab_mrcd_stop a
+
+# A peer that has it off, and one that only prefers it.
+lab_mrcd a 'encryption: off'
+lab_wait_for "b to refuse a" 15 grep -q 'encryption' "$LAB_DIR/log/mrcd-b.err"
+e2e_is a peers '.[0].paths_good == 0' || lab_fail "a peer without encryption was let in"
+lab_mrcd_stop a
+lab_mrcd a 'encryption: preferred'
+e2e_paths a 2
+encrypted "true, true" || lab_fail "preferred and required are not encrypted"
+e2e_end
