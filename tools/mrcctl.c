@@ -59,10 +59,10 @@ const struct mrcctl_option mrcctl_options[MRCCTL_OPTIONS_COUNT] = {
 struct mrcctl_asked {
 	char socket[4096];
 	bool is_given[MRCCTL_OPTIONS_COUNT];
+	const char *texts[MRCCTL_OPTIONS_COUNT]; /* as given; NULL: none */
 	const char *seconds; /* as given: trace and doctor read it; NULL: not given */
 	struct mrcctl_trace_options trace;
 	struct mrcctl_top_options top;
-	struct mrcctl_drill_options drill;
 };
 
 static void mrcctl_usage(FILE *out)
@@ -169,16 +169,8 @@ static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id 
 	char error[MRCCTL_TRACE_ERROR_BYTES];
 	int r = 0;
 
-	static_assert(sizeof(error) >= MRCCTL_DRILL_ERROR_BYTES, "one text for all");
-	static_assert(MRCCTL_OPTION_PICTURE - MRCCTL_OPTION_DOWN == MRCCTL_DRILL_OPTION_PICTURE,
-		      "those of drill, in its order");
 	asked->is_given[id] = true;
-	if (id >= MRCCTL_OPTION_DOWN && id <= MRCCTL_OPTION_PICTURE) {
-		r = mrcctl_drill_option_take(&asked->drill,
-					     (enum mrcctl_drill_option)(id - MRCCTL_OPTION_DOWN),
-					     text, error);
-		return r < 0 ? mrcctl_usage_error("%s", error) : 0;
-	}
+	asked->texts[id] = text;
 	switch (id) {
 	case MRCCTL_OPTION_EVERY:
 		r = mrcctl_trace_option_take(&asked->trace, MRCCTL_TRACE_EVERY, text, error);
@@ -250,14 +242,28 @@ static int mrcctl_run_doctor(const struct mrcctl_asked *asked)
 	return mrcctl_doctor(asked->socket, &doctor);
 }
 
-static int mrcctl_run_drill(struct mrcctl_asked *asked, const char *rail)
+static int mrcctl_run_drill(const struct mrcctl_asked *asked, const char *rail)
 {
+	struct mrcctl_drill_options drill;
 	char error[MRCCTL_DRILL_ERROR_BYTES];
+	int r = 0;
 
-	asked->drill.is_forced = asked->is_given[MRCCTL_OPTION_FORCE];
-	if (mrcctl_drill_options_check(&asked->drill, rail, error) < 0)
+	static_assert(MRCCTL_OPTION_PICTURE - MRCCTL_OPTION_DOWN == MRCCTL_DRILL_OPTION_PICTURE,
+		      "those of drill, in its order");
+	mrcctl_drill_options_init(&drill);
+	drill.is_forced = asked->is_given[MRCCTL_OPTION_FORCE];
+	for (int id = MRCCTL_OPTION_DOWN; r == 0 && id <= MRCCTL_OPTION_PICTURE; id++) {
+		if (asked->is_given[id])
+			r = mrcctl_drill_option_take(&drill,
+						     (enum mrcctl_drill_option)(id -
+										MRCCTL_OPTION_DOWN),
+						     asked->texts[id], error);
+	}
+	if (r == 0)
+		r = mrcctl_drill_options_check(&drill, rail, error);
+	if (r < 0)
 		return mrcctl_usage_error("%s", error);
-	return mrcctl_drill(asked->socket, &asked->drill, asked->is_given[MRCCTL_OPTION_JSON]);
+	return mrcctl_drill(asked->socket, &drill, asked->is_given[MRCCTL_OPTION_JSON]);
 }
 
 static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_command *command,
@@ -302,7 +308,6 @@ int main(int argc, char **argv)
 	int value, r;
 
 	mrcctl_trace_options_init(&asked.trace);
-	mrcctl_drill_options_init(&asked.drill);
 	snprintf(asked.socket, sizeof(asked.socket), "%s",
 		 from_environment != NULL && from_environment[0] != '\0' ? from_environment
 									 : MRCCTL_SOCKET);
