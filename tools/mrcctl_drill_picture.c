@@ -6,18 +6,19 @@
 
 #include "mrcctl_unit.h"
 
-#define WIDTH     1100.0
-#define HEIGHT    520.0
-#define LEFT      90.0
-#define RIGHT     140.0
-#define TOP       90.0
-#define BOTTOM    60.0
-#define COLUMNS   240U /* intervals of which each is drawn as a step */
-#define STEP_NS   50000000ULL
-#define LABEL_PX  15.0
-#define LABELS    4U /* lines of them above the drawing */
-#define S_NS      1e9
-#define TICKS_MIN 4.0
+#define WIDTH       1100.0
+#define HEIGHT      520.0
+#define LEFT        90.0
+#define RIGHT       140.0
+#define TOP         90.0
+#define BOTTOM      60.0
+#define COLUMNS     240U /* intervals of which each is drawn as a step */
+#define STEP_NS     50000000ULL
+#define LABEL_PX    15.0
+#define LABEL_X_MAX (WIDTH * 0.6)
+#define LABELS      4U /* lines of them above the drawing */
+#define S_NS        1e9
+#define TICKS_MIN   4.0
 
 static const char *const mrcctl_drill_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
 						   "#56b4e9", "#d55e00", "#f0e442", "#999999"};
@@ -214,9 +215,14 @@ static void picture_labels(const struct picture *p, const struct mrcctl_drill_re
 	for (size_t i = 0; i < result_count; i++) {
 		const struct mrcctl_drill_result *result = &results[i];
 		const struct mrcctl_drill_path *path = result->paths;
+		double x = picture_x(p, result->began_ns);
 		double y = TOP - 8 - LABEL_PX * (double)(i % LABELS);
+		/* What begins late would end outside: it ends with its fault. */
+		bool is_late = x > LABEL_X_MAX;
 
-		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", picture_x(p, result->began_ns), y);
+		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>",
+			is_late ? picture_x(p, result->ended_ns) : x, y,
+			is_late ? " text-anchor=\"end\"" : "");
 		picture_text(out, result->rail);
 		fprintf(out, " %s",
 			result->is_watch ? "went" : mrcctl_drill_fault_name(result->fault));
