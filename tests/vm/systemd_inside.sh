@@ -2,10 +2,10 @@
 # What the units promise, asked of a real systemd; runs in the virtual machine of tests/vm/systemd.sh only.
 # Host a is the guest with the installed service, host b a network namespace in it.
 #
-# usage: systemd_inside.sh BUILD_DIR
+# usage: systemd_inside.sh DIRECTORY-OF-PACKAGES
 set -euo pipefail
 
-build=${1:?usage: systemd_inside.sh BUILD_DIR}
+packages=${1:?usage: systemd_inside.sh DIRECTORY-OF-PACKAGES}
 [ -d /job ] || {
 	echo "this installs to /usr: only tests/vm/systemd.sh runs it, in a virtual machine" >&2
 	exit 2
@@ -40,12 +40,18 @@ of_process() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; } # 
 # ---- installed as the README says ----
 
 rm -rf /etc/mrcd
-cmake --install "$build" >"$work/install"
-eval "$(grep '^systemd-sysusers' README.md)"
+rm -f /usr/sbin/policy-rc.d # of containers: nothing is started in them
+export DEBIAN_FRONTEND=noninteractive
+(cd "$packages" && dpkg -i mrcd_*.deb libmrc0_*.deb mrc-tools_*.deb) >"$work/install" 2>&1 || fail "dpkg -i: $(cat "$work/install")"
+systemctl -q is-enabled mrcd.service mrcd.socket || fail "installed, and not enabled"
+wait_for "the installed daemon to be active" 20 systemctl -q is-active mrcd.service
+mrcctl status | grep -q '0/0' || fail "as it is installed the daemon has other than no rails: $(mrcctl status)"
+ok "installed, enabled, and started with the configuration of the package"
+systemctl stop mrcd.service mrcd.socket
 eval "$(grep '^head -c 32 /dev/urandom' README.md)"
 useradd --no-create-home --groups mrcd trainer
 useradd --no-create-home stranger
-ok "installed, with the account $(id mrcd)"
+ok "the account: $(id mrcd)"
 
 ip netns add b
 ip link add r0 index 1001 type veth peer name r0 index 2001 netns b
@@ -99,10 +105,10 @@ rm -r /run/systemd/system/mrcd.service.d /etc/mrcd/go
 systemctl daemon-reload
 ok "active only when the daemon says that it is ready; then it answers"
 
-eval "$(grep '^systemctl enable' README.md | sed 's/ *#.*//')"
+eval "$(grep '^systemctl restart' README.md | sed 's/ *#.*//')"
 systemctl -q is-active mrcd.service mrcd.socket || fail "enabled and started, and not active"
 systemctl -q is-enabled mrcd.service mrcd.socket || fail "not enabled"
-ok "enabled and started as the README says"
+ok "started as the README says"
 
 # ---- confined ----
 
@@ -214,3 +220,23 @@ complaints=$(journalctl -o cat --no-pager | grep -E '/mrcd\.(service|socket|conf
 [ -z "$complaints" ] || fail "systemd does not understand: $complaints"
 ok "the journal has the daemon's lines with their priorities; of the last start:"
 journalctl -u mrcd.service -o short --no-pager -n 14
+
+# ---- an upgrade, and the end ----
+
+systemctl start mrcd.service
+main=$(pid)
+(cd "$packages" && dpkg -i --force-confold mrcd_*.deb) >"$work/upgrade" 2>&1 || fail "an upgrade: $(cat "$work/upgrade")"
+wait_for "the upgraded daemon" 20 systemctl -q is-active mrcd.service
+[ "$(pid)" != "$main" ] || fail "an upgrade left the old daemon running"
+grep -q 'rail: r0' /etc/mrcd/mrcd.yaml || fail "an upgrade took the configuration away"
+ok "an upgrade starts the new daemon and keeps the configuration"
+main=$(pid)
+dpkg -r mrcd >"$work/remove" 2>&1 || fail "dpkg -r: $(cat "$work/remove")"
+[ ! -e "/proc/$main" ] || fail "removed, and the daemon still runs"
+! systemctl -q is-active mrcd.socket || fail "removed, and the socket still listens"
+dpkg -P mrcd mrc-tools libmrc0 >"$work/purge" 2>&1 || fail "dpkg -P: $(cat "$work/purge")"
+# What others made stays: the key, host b's configuration.
+left=$(find /etc/mrcd /run/mrcd /etc/systemd/system /var/lib/systemd /usr/lib/systemd/system -iname '*mrcd*' ! -path '/etc/mrcd' 2>/dev/null || :)
+[ -z "$left" ] || fail "purged, and still there: $left"
+[ -z "$(find /usr/bin /usr/sbin /usr/lib/sysusers.d /usr/lib/tmpfiles.d -name 'mrc*')" ] || fail "programs are left"
+ok "removed and purged: the daemon ended, nothing of the packages is left"
