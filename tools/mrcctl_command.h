@@ -30,7 +30,7 @@ struct mrcctl_command {
 };
 
 /*
- * id, name, what it takes (NULL: nothing; FILE, PATH and DIR are completed as such),
+ * id, name, what it takes (NULL: nothing; FILE, PATH, DIR and PEER are completed as such),
  * the commands it goes with (NULL: all; else names with | between), help
  */
 #define MRCCTL_OPTIONS(X)                                                                        \

@@ -81,16 +81,6 @@ static void mrcctl_offer(const struct mrcctl_typed *typed, const char *prefix, c
 		fprintf(typed->out, "%s%s%s\n", candidate, meaning[0] != '\0' ? "\t" : "", meaning);
 }
 
-static void mrcctl_offer_value(const struct mrcctl_typed *typed)
-{
-	const char *argument = typed->value_of->argument;
-
-	if (strcmp(argument, "FILE") == 0 || strcmp(argument, "PATH") == 0)
-		fprintf(typed->out, ":file\n");
-	else if (strcmp(argument, "DIR") == 0)
-		fprintf(typed->out, ":directory\n");
-}
-
 static void mrcctl_offer_options(const struct mrcctl_typed *typed)
 {
 	for (size_t i = 0; i < MRCCTL_OPTIONS_COUNT; i++) {
@@ -114,6 +104,11 @@ static void mrcctl_offer_rail(const struct mrcctl_typed *typed, const json_t *ra
 	mrcctl_offer(typed, "", mrcctl_text(rail, "name"), mrcctl_text(rail, "interface"));
 }
 
+static void mrcctl_offer_peer(const struct mrcctl_typed *typed, const json_t *peer)
+{
+	mrcctl_offer(typed, "", mrcctl_text(peer, "name"), mrcctl_text(peer, "state"));
+}
+
 static void mrcctl_offer_channel(const struct mrcctl_typed *typed, const json_t *channel)
 {
 	char number[24];
@@ -135,6 +130,18 @@ static void mrcctl_offer_asked(const struct mrcctl_typed *typed, const char *com
 		return;
 	json_array_foreach(json_object_get(answer, "result"), i, row) offer(typed, row);
 	json_decref(answer);
+}
+
+static void mrcctl_offer_value(const struct mrcctl_typed *typed)
+{
+	const char *argument = typed->value_of->argument;
+
+	if (strcmp(argument, "FILE") == 0 || strcmp(argument, "PATH") == 0)
+		fprintf(typed->out, ":file\n");
+	else if (strcmp(argument, "DIR") == 0)
+		fprintf(typed->out, ":directory\n");
+	else if (strcmp(argument, "PEER") == 0)
+		mrcctl_offer_asked(typed, "peers", mrcctl_offer_peer);
 }
 
 static void mrcctl_offer_arguments(const struct mrcctl_typed *typed)

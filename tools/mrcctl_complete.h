@@ -9,7 +9,7 @@
  *
  * The answer is one candidate a line; behind a tab, what it means. ":file" and
  * ":directory" ask the shell for what it knows better. All comes from the tables of
- * mrcctl_command.h, and names of rails and channels from the daemon that the words
+ * mrcctl_command.h, and names of rails, peers and channels from the daemon that the words
  * name; a daemon that does not answer within a second has none.
  *
  * Threads: one.  I/O: the control socket, `out`.

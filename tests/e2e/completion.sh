@@ -41,10 +41,18 @@ completes "mrcctl --" "$(usage_has '/^Options:/,/^$/s/^ .* \(--[a-z-]*\).*/\1/p'
 # An option that is offered for a command is taken by it; one that is not, is refused: so says the parser, once it
 # has as many arguments as it wants.
 refused() { # COMMAND OPTION
-	local words
-	for words in "$2" "$2 1" "$2 1 1" "$2 1 1 1"; do
+	local words value
+	case $(mrcctl --help | sed -n "s/^ .* $2 \([A-Z][^ ]*\) .*/\1/p") in
+	'') value= ;;
+	TIME) value=1s ;;
+	Nx*) value=10x ;;
+	RATE) value=1Mb/s ;;
+	FILE) value=1.svg ;;
+	*) value=1 ;;
+	esac
+	for words in "" 1 "1 1"; do
 		# shellcheck disable=SC2086 # words on purpose
-		[[ $(mrcctl "$1" $words 2>&1) != "mrcctl: $2 goes with "* ]] || return 0
+		[[ $(mrcctl "$1" "$2" $value $words 2>&1 </dev/null) != "mrcctl: $2 goes with "* ]] || return 0
 	done
 	return 1
 }
@@ -83,7 +91,13 @@ cat >"$work/mrcd.yaml" <<-YAML
 	  - {name: left, address: 127.0.0.1, port: 7481}
 	  - {name: right, address: 127.0.0.1, port: 7482}
 	  - {name: rear, address: 127.0.0.1, port: 7483}
+	key-file: $work/key
+	peers:
+	  - name: brother
+	    paths:
+	      - {rail: left, address: 127.0.0.9}
 YAML
+(umask 077 && echo "a key that is used once" >"$work/key")
 "$MRCD" --config "$work/mrcd.yaml" 2>"$work/log" &
 daemon=$!
 lab_wait_for "the daemon" 10 mrcctl status
@@ -93,6 +107,7 @@ completes "mrcctl --force drain re" "rear"
 completes "mrcctl drain left _" ""
 completes "mrcctl drill l" "left"
 completes "mrcctl fault qp-error l" "left"
+completes "mrcctl drill --stream _" "brother"
 completes "mrcctl trace _" "" # no channel is open
 MRC_CONTROL=/nonexistent completes "mrcctl --runtime-dir $work/run undrain l" "left"
 MRC_CONTROL=/nonexistent completes "mrcctl --socket=$work/run/control.sock undrain l" "left"
