@@ -297,6 +297,7 @@ static bool out_is_own(const struct mrc_health_path *path, const struct mrc_heal
 	if (s->carrier_losses > path->out_carrier_losses)
 		return true;
 	switch (s->info.reason) {
+	case MRC_REASON_CARRIER:
 	case MRC_REASON_ERROR:
 	case MRC_REASON_PROBE:
 	case MRC_REASON_CORRUPT:

@@ -62,9 +62,9 @@ enum sc_value { SC_COUNT, SC_BYTES, SC_RATE, SC_TIME, SC_SHARE };
 enum sc_op { SC_EQ, SC_NE, SC_LT, SC_LE, SC_GT, SC_GE };
 
 enum sc_cond_kind {
-	SC_RAIL_STATE,     /* `state`; or not one of them when the path is not there */
-	SC_RAIL_REASON,    /* why it last left service */
-	SC_RAIL_METRIC,    /* metric; moved and share come after those of the table */
+	SC_RAIL_STATE,  /* `state`; or not one of them when the path is not there */
+	SC_RAIL_REASON, /* why it last left service */
+	SC_RAIL_METRIC, /* metric; moved, degraded, failing and share come after those of the table */
 	SC_CONN_METRIC,    /* memory comes after those of the table */
 	SC_CHANNEL_STATE,  /* enum sc_channel_state */
 	SC_CHANNEL_METRIC, /* stall and latency come after those of the table */

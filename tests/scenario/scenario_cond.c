@@ -78,6 +78,10 @@ static uint64_t rail_metric(struct sc_run *run, const struct sc_cond *c)
 		return values[c->what];
 	if (c->what == MRC_ARRAY_LEN(values))
 		return run->moved[c->host][c->peer][c->rail];
+	if (c->what == MRC_ARRAY_LEN(values) + 1)
+		return sc_health(run, c->host, c->peer, c->rail) >= MRC_HEALTH_DEGRADED;
+	if (c->what == MRC_ARRAY_LEN(values) + 2)
+		return sc_health(run, c->host, c->peer, c->rail) == MRC_HEALTH_FAILING;
 	return share_of(run, c);
 }
 

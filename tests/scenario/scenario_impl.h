@@ -7,6 +7,7 @@
 #ifndef SCENARIO_IMPL_H
 #define SCENARIO_IMPL_H
 
+#include "mrc_health.h"
 #include "scenario.h"
 
 /* Of the deliveries to one end of a channel. */
@@ -46,11 +47,22 @@ struct sc_run {
 	uint64_t planned[SC_CHANNELS_MAX][2];
 	struct sc_flow flows[SC_CHANNELS_MAX][2]; /* to opener, service */
 	uint64_t moved[SC_HOSTS_MAX][SC_HOSTS_MAX][MRC_PATHS_MAX];
+	struct mrc_health healths[SC_HOSTS_MAX][SC_HOSTS_MAX]; /* their paths are ours */
+	uint64_t judge_ns;
 	struct sc_active *active;
 	uint32_t active_count;
 	struct sc_call *calls;
 	char failure[1200];
 };
+
+/* ---- scenario_health.c: what mrc_health says of each path ---- */
+
+void sc_health_init(struct sc_run *run);
+void sc_health_fini(struct sc_run *run);
+/* Once after each step: judges when it is time. */
+void sc_health_watch(struct sc_run *run);
+enum mrc_health_state sc_health(const struct sc_run *run, uint32_t host, uint32_t peer,
+				uint32_t rail);
 
 /* ---- scenario_cond.c ---- */
 

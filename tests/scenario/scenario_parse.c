@@ -46,6 +46,8 @@ struct metric {
 };
 #define X(name, field, unit) {#name, SC_##unit},
 static const struct metric rail_metrics[] = {SC_RAIL_METRICS(X){"moved", SC_COUNT},
+					     {"degraded", SC_COUNT},
+					     {"failing", SC_COUNT},
 					     {"share", SC_SHARE}};
 #undef X
 #define X(name, field) {#name, SC_COUNT},

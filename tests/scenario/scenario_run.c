@@ -455,6 +455,7 @@ static void play(struct sc_run *run)
 		call_at(run, run->start_ns + run->sc->end_ns, 0, end_call);
 	}
 	while (!run->failure[0] && !run->is_ended && sim_step(run->world)) {
+		sc_health_watch(run);
 		look(run);
 		if (sim_now_ns(run->world) > limit_ns) {
 			is_waiting(run, &line, what, sizeof(what));
@@ -546,6 +547,7 @@ static void run_free(struct sc_run *run)
 		free(call);
 	}
 	free(run->active);
+	sc_health_fini(run);
 	free(run);
 }
 
@@ -561,6 +563,7 @@ int scenario_run(struct scenario *sc, uint64_t seed, uint32_t trace_lines, bool 
 	options.seed = seed;
 	run->sc = sc;
 	run->world = sim_new(&options);
+	sc_health_init(run);
 	memset(run->channels, 0xff, sizeof(run->channels));
 	memset(run->numbers, 0xff, sizeof(run->numbers));
 	for (uint32_t i = 0; i < SC_LABELS_MAX; i++)
