@@ -7,6 +7,7 @@ family_machine() {
 	peers_ready
 	machine_large
 	machine_small
+	machine_encrypted
 }
 
 machine_large() {
@@ -63,4 +64,21 @@ machine_ucx_best() {
 		done
 	done
 	printf '%d %d\n' "$best_rails" "$best_outstanding"
+}
+
+# The same daemons, started anew for each figure, in turn: encryption is agreed on when a path opens.
+machine_encrypted() {
+	local round encryption
+	bench_row machine-encrypted "rails without a limit, messages of 1 MiB, records of AES-256-GCM" Gb/s
+	for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+		for encryption in off required; do
+			lab_kill serve TERM
+			lab_mrcd_stop a
+			lab_mrcd_stop b
+			LAB_YAML="encryption: $encryption" bench_daemons 4
+			bench_sample machine-encrypted "mrcd, encryption $encryption" "$round" \
+				"$(mrc_bw 1048576 "$BENCH_SECONDS")"
+		done
+	done
+	bench_ratio machine-encrypted "mrcd, encryption required" "mrcd, encryption off" -
 }
