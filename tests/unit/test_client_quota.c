@@ -144,6 +144,32 @@ static void bytes_under_way_have_a_bound(void **state)
 	prog_leave(&prog);
 }
 
+/* A small message of another channel does not go ahead of a large one that waits, for ever and ever. */
+static void who_fits_does_not_pass_who_waits(void **state)
+{
+	static const uint64_t lens[] = {1000, 1500, 500};
+	struct mrcd_conf_quota quota = {.in_flight_bytes_max = 2000};
+	struct lab *lab = *state;
+	struct pipe_end ends[3];
+	struct mrc_event_in sent;
+	struct prog prog;
+
+	quota_set(lab, &quota);
+	prog_attach(lab, &prog, "x");
+	for (int i = 0; i < 3; i++)
+		ends[i] = prog_open(lab, &prog, "b");
+	for (int i = 0; i < 3; i++)
+		send_of(&prog, &ends[i], lens[i]);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 1);
+	sent = send_seen(&peer_b, 0);
+	done(lab, &ends[0], &sent);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 3);
+	for (uint32_t i = 1; i < 3; i++)
+		assert_int_equal(send_seen(&peer_b, i).msg.channel, ends[i].engine_id);
+	prog_leave(&prog);
+}
+
 static void other_clients_do_not_wait_for_it(void **state)
 {
 	struct mrcd_conf_quota quota = {.in_flight_bytes_max = 1000};
@@ -243,6 +269,7 @@ int main(void)
 		lab_test(a_user_has_so_many_clients),
 		lab_test(weight_goes_with_the_channel),
 		lab_test(bytes_under_way_have_a_bound),
+		lab_test(who_fits_does_not_pass_who_waits),
 		lab_test(other_clients_do_not_wait_for_it),
 		lab_test(what_waits_goes_on_when_the_rate_allows_it),
 		lab_test(what_waits_can_end),
