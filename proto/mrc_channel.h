@@ -116,6 +116,7 @@ enum {
 	MRC_FACT_WANT = 1U << 4,
 	MRC_FACT_LEVEL = 1U << 5,
 	MRC_FACT_STATE_LAZY = 1U << 6, /* STATE has news nobody waits for */
+	MRC_FACT_BITS = 7,
 };
 
 struct mrc_bits {

@@ -225,7 +225,7 @@ static void bucket_add(struct mrc_conn *conn, struct mrc_channel *ch)
 	*bucket = ch;
 }
 
-static void bucket_remove(struct mrc_conn *conn, struct mrc_channel *ch)
+void mrc_conn_channel_unname(struct mrc_conn *conn, struct mrc_channel *ch)
 {
 	struct mrc_channel **at = &conn->buckets[bucket_of(conn, ch->wire_id)];
 
@@ -343,7 +343,7 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 {
 	uint32_t slot = ch->id & ((1U << MRC_HANDLE_SLOT_BITS) - 1);
 
-	bucket_remove(conn, ch);
+	mrc_conn_channel_unname(conn, ch);
 	mrc_list_remove(&ch->in_all);
 	mrc_list_remove(&ch->in_clients);
 	mrc_list_remove(&ch->in_facts);
@@ -371,8 +371,8 @@ void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch)
 	give_memory(conn, ch);
 }
 
-/* Is there something for channel_client_action() of mrc_conn_clients.c to do? It mirrors that exactly. */
-static bool has_client_work(struct mrc_channel *ch)
+/* It mirrors channel_client_action() of mrc_conn_clients.c exactly. */
+bool mrc_conn_channel_has_work(struct mrc_channel *ch)
 {
 	uint64_t number;
 
@@ -542,7 +542,7 @@ void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 	}
 	void_advance(conn, ch);
 	end_advance(conn, ch);
-	if (has_client_work(ch))
+	if (mrc_conn_channel_has_work(ch))
 		mrc_list_push_once(&conn->client_work, &ch->in_clients);
 	if (ch->is_detached)
 		return;
@@ -670,7 +670,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 		ch->is_detached = true;
 		detached_drain(conn, ch);
 		ch->facts = 0;
-		bucket_remove(conn, ch);
+		mrc_conn_channel_unname(conn, ch);
 		mrc_list_remove(&ch->in_facts);
 		mrc_list_remove(&ch->in_lazy);
 		mrc_conn_touch(conn, ch);

@@ -9,6 +9,7 @@
  *	mrc_conn_clients.c  what to do next: clients
  *	mrc_ctl.c         the control log: what begins and ends things, once and in order
  *	mrc_space.c       landing memory and the keys for writing it directly
+ *	mrc_conn_state.c  a conn as bytes, and back; mrc_channel_state.c has its channels
  */
 #ifndef MRC_CONN_IMPL_H
 #define MRC_CONN_IMPL_H
@@ -18,6 +19,7 @@
 #include "mrc_channel.h"
 #include "mrc_conn.h"
 #include "mrc_path.h"
+#include "mrc_state.h"
 
 #define MRC_HANDLE_SLOT_BITS 14U
 #define MRC_ACK_BYTES        (64U * 1024U) /* so much taken in is told at once */
@@ -236,6 +238,10 @@ int mrc_conn_channel_new(struct mrc_conn *conn, uint32_t wire_id, bool is_opener
 int mrc_conn_channel_equip(struct mrc_conn *conn, struct mrc_channel *ch,
 			   const struct mrc_ev_channel *ev);
 void mrc_conn_channel_free(struct mrc_conn *conn, struct mrc_channel *ch);
+/* Its number on the wire is another channel's now: the peer does not mean this one by it. */
+void mrc_conn_channel_unname(struct mrc_conn *conn, struct mrc_channel *ch);
+/* Is there an action for the embedder? */
+bool mrc_conn_channel_has_work(struct mrc_channel *ch);
 /* Both ends have said all there is to say about it: it can be forgotten. */
 bool mrc_conn_channel_is_over(const struct mrc_channel *ch);
 /* Something about the channel has changed: put it on the lists it belongs to. */
@@ -282,6 +288,15 @@ void mrc_space_leave(struct mrc_conn *conn, struct mrc_space *space);
 void mrc_space_forget_all(struct mrc_conn *conn);
 /* The key by which this path writes the channel's landing memory, or NULL. */
 const struct mrc_key *mrc_space_key_for(const struct mrc_channel *ch, const struct mrc_path *path);
+
+/* ---- mrc_channel_state.c ---- */
+/* Write the channel. */
+void mrc_channel_state_write(struct mrc_conn *conn, struct mrc_channel *ch,
+			     struct mrc_state *state);
+/* Read and make one. 0 with state->why set or not; -ENOMEM. */
+int mrc_channel_state_read(struct mrc_conn *conn, struct mrc_state *state);
+/* Numbers that count on for ever are below it: what adds to them cannot wrap. */
+#define MRC_STATE_NUMBER_MAX (1ULL << 62)
 
 /* ---- mrc_conn_paths.c ---- */
 int mrc_conn_path_event(struct mrc_conn *conn, const struct mrc_event_in *ev);

@@ -687,8 +687,9 @@ static void rail_action(struct parser *p, struct sc_action *a)
 
 static void host_action(struct parser *p, struct sc_action *a)
 {
-	static const char *const names[] = {"rail",  "client", "open",    "send",  "cancel",
-					    "close", "pauses", "resumes", "stops", "starts"};
+	static const char *const names[] = {"rail",   "client", "open",      "send",
+					    "cancel", "close",  "pauses",    "resumes",
+					    "stops",  "starts", "hands-over"};
 	uint32_t i = name_of(p, names, MRC_ARRAY_LEN(names), "what a host does");
 
 	switch (i) {
@@ -724,6 +725,10 @@ static void host_action(struct parser *p, struct sc_action *a)
 		break;
 	case 9:
 		a->kind = SC_START;
+		break;
+	case 10:
+		a->kind = SC_FAULT;
+		a->fault = (struct sim_fault_spec){.kind = SIM_HANDOVER, .host = a->host};
 		break;
 	default:
 		break;

@@ -102,7 +102,8 @@ static bool faults_end(struct sc_run *run, uint32_t host, enum sim_fault kind, u
 			continue;
 		if (kind == SIM_FAULT_COUNT
 			    ? active->spec.rail == rail && active->spec.kind != SIM_PAUSE &&
-				      active->spec.kind != SIM_RESTART
+				      active->spec.kind != SIM_RESTART &&
+				      active->spec.kind != SIM_HANDOVER
 			    : active->spec.kind == kind) {
 			fault_end(run, i);
 			is_any = true;

@@ -48,7 +48,7 @@ static const struct {
 	{"no such host", HEAD "at 0us c pauses\n", "x.scn:2: 'c' is not a host; allowed: a to b\n"},
 	{"no such action", HEAD "at 0us a sleeps\n",
 	 "x.scn:2: 'sleeps' is not what a host does; allowed: rail, client, open, send, cancel, "
-	 "close, pauses, resumes, stops, starts\n"},
+	 "close, pauses, resumes, stops, starts, hands-over\n"},
 	{"no such rail", HEAD "at 0us a rail 2 silent\n",
 	 "x.scn:2: '2' is not a rail; allowed: 0 to 1\n"},
 	{"no such fault", HEAD "at 0us a rail 1 broken\n",
@@ -123,7 +123,7 @@ static const struct {
 	 "x.scn:1: 'colour' is not an option of the simulator; allowed: hosts, rails, "},
 	{"each bad line is told", HEAD "at 0us a sleeps\n# well\nwithin 1 clean\n",
 	 "x.scn:2: 'sleeps' is not what a host does; allowed: rail, client, open, send, cancel, "
-	 "close, pauses, resumes, stops, starts\n"
+	 "close, pauses, resumes, stops, starts, hands-over\n"
 	 "x.scn:4: '1' is not a time; allowed: a whole number with ns, us, ms or s\n"},
 };
 

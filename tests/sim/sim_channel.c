@@ -264,6 +264,10 @@ void sim_channel_feed(struct sim_world *w, struct chan *c, uint32_t side)
 	struct mrc_event_in ev = {.kind = MRC_EV_SEND};
 	int r;
 
+	if (!w->pairs[c->pair].ends[side].conn) {
+		ce->is_unfed = true; /* when a daemon is there again */
+		return;
+	}
 	while (ce->id && !ce->is_gone && !ce->is_aborted && !ce->is_down && !ce->is_closing &&
 	       !w->failure[0] && (ce->is_up || c->is_early)) {
 		uint64_t number = ce->send_next;

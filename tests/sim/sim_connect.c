@@ -27,14 +27,14 @@ static bool is_current(const struct sim_world *w, uint32_t pair, uint32_t path, 
 
 /* ---- what daemons speak ---- */
 
-uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t boot)
+uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t process)
 {
-	return w->o.old_host == host + 1 && boot == 1 ? 1 : MRC_HELLO_VERSION_MAX;
+	return w->o.old_host == host + 1 && process == 1 ? 1 : MRC_HELLO_VERSION_MAX;
 }
 
-uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t boot)
+uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t process)
 {
-	struct mrc_rng rng = {.state = w->o.seed ^ (uint64_t)host << 32 ^ boot};
+	struct mrc_rng rng = {.state = w->o.seed ^ (uint64_t)host << 32 ^ process};
 
 	return (uint32_t)mrc_rng_next(&rng);
 }
@@ -50,7 +50,7 @@ static void hello_make(struct sim_world *w, uint32_t pair, uint32_t path, uint32
 	mrc_conn_hello(pr->ends[side].conn, (uint8_t)path, hello);
 	if (side == 1)
 		hello->path_id = at->hellos[0].path_id; /* paths are numbered by their initiator */
-	hello->version_max = sim_host_version(w, pr->hosts[side], at->boots[side]);
+	hello->version_max = sim_host_version(w, pr->hosts[side], at->processes[side]);
 	mrc_hello_encode(hello, bytes);
 	if (mrc_hello_decode(bytes, hello))
 		sim_fail(w, "version", "host %s: its HELLO is refused",
@@ -67,8 +67,8 @@ static void check_agreed(struct sim_world *w, uint32_t pair, uint32_t path, uint
 	struct mrc_path_info info;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		version = MRC_MIN(version, sim_host_version(w, pr->hosts[i], at->boots[i]));
-		features &= sim_host_features(w, pr->hosts[i], at->boots[i]);
+		version = MRC_MIN(version, sim_host_version(w, pr->hosts[i], at->processes[i]));
+		features &= sim_host_features(w, pr->hosts[i], at->processes[i]);
 	}
 	features = version >= 2 ? features : 0;
 	mrc_conn_path_info(pr->ends[side].conn, (uint8_t)path, &info);
@@ -87,7 +87,7 @@ static void attempt_fails(struct sim_world *w, uint32_t pair, uint32_t path)
 
 	at->is_running = false;
 	w->counts.handshakes_failed++;
-	if (w->hosts[w->pairs[pair].hosts[0]].boot != at->boots[0])
+	if (w->hosts[w->pairs[pair].hosts[0]].process != at->processes[0])
 		return;
 	sim_tell(w, pair, 0, &ev);
 	sim_pump(w, pair, 0);
@@ -113,7 +113,7 @@ void sim_connect(struct sim_world *w, uint32_t pair, uint32_t path)
 		.is_running = true,
 		.serial = w->serial_next++,
 		.until_ns = w->now_ns + ATTEMPT_NS + sim_draw(w, ATTEMPT_NS),
-		.boots = {w->hosts[hosts[0]].boot, 0},
+		.processes = {w->hosts[hosts[0]].process, 0},
 	};
 	for (uint32_t side = 0; side < 2 && w->pairs[pair].paths[path].is_verbs; side++) {
 		at->shares[side] = (uint32_t)(w->o.share + sim_draw(w, w->o.share));
@@ -134,7 +134,7 @@ void sim_hello(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t seria
 		attempt_waits(w, pair, path, T_HELLO);
 		return;
 	}
-	at->boots[1] = w->hosts[pr->hosts[1]].boot;
+	at->processes[1] = w->hosts[pr->hosts[1]].process;
 	hello_make(w, pair, path, 1);
 	sim_timer_add(w, w->now_ns + travel_ns(w), T_ANSWER, pair, path, 0, serial);
 }
@@ -201,7 +201,7 @@ void sim_answer(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t seri
 		attempt_waits(w, pair, path, T_ANSWER);
 		return;
 	}
-	if (!pr->ends[0].conn || w->hosts[pr->hosts[0]].boot != at->boots[0]) {
+	if (!pr->ends[0].conn || w->hosts[pr->hosts[0]].process != at->processes[0]) {
 		at->is_running = false;
 		return;
 	}
@@ -233,7 +233,7 @@ void sim_auth(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t serial
 	}
 	at->is_running = false;
 	if (w->now_ns >= at->until_ns || !pr->ends[1].conn ||
-	    w->hosts[pr->hosts[1]].boot != at->boots[1] ||
+	    w->hosts[pr->hosts[1]].process != at->processes[1] ||
 	    mrc_conn_join(pr->ends[1].conn, (uint8_t)path, &at->auth, at->hellos[0].boot_id)) {
 		w->counts.handshakes_failed++;
 		sim_timer_add(w, w->now_ns + w->o.delay_ns, T_BROKEN, pair, path, 0, serial);

@@ -39,7 +39,8 @@
 	X(GHOST, "ghost", true, true, true)            \
 	X(CLIENT, "client-death", true, false, false)  \
 	X(RESTART, "restart", true, false, false)      \
-	X(PAUSE, "pause", true, false, true)
+	X(PAUSE, "pause", true, false, true)           \
+	X(HANDOVER, "handover", true, false, true)
 
 enum kind {
 #define X(id, name, hosts, rails, mild) K_##id,
@@ -360,6 +361,10 @@ static bool strike_do(struct run *run, const struct strike *strike)
 	case K_PAUSE:
 		spec.kind = SIM_PAUSE;
 		hold(run, &spec, PAUSE_NS);
+		return true;
+	case K_HANDOVER:
+		spec.kind = SIM_HANDOVER;
+		hold(run, &spec, RESTART_NS);
 		return true;
 	default:
 		return false;

@@ -181,6 +181,21 @@ static void break_paths(struct sim_world *w, uint32_t host, uint32_t rail, uint3
 	}
 }
 
+/* Did it begin? A host that stands still hands nothing over. */
+static bool leave(struct sim_world *w, uint32_t host)
+{
+	if (w->hosts[host].paused || w->failure[0])
+		return false;
+	sim_host_leave(w, host);
+	return true;
+}
+
+static void take_over(struct sim_world *w, uint32_t host)
+{
+	sim_host_take_over(w, host);
+	resume(w, host);
+}
+
 /* ---- beginning and ending ---- */
 
 static uint64_t amount_draw(struct sim_world *w, enum sim_fault kind)
@@ -240,6 +255,10 @@ uint32_t sim_fault_begin(struct sim_world *w, const struct sim_fault_spec *spec)
 		if (spec->is_both)
 			sim_host_stop(w, spec->peer);
 		return f->handle;
+	case SIM_HANDOVER:
+		f->is_left[0] = leave(w, spec->host);
+		f->is_left[1] = spec->is_both && leave(w, spec->peer);
+		return f->handle;
 	case SIM_CLIENT_DEATH:
 		sim_client_kill(w, spec->host, spec->client);
 		f->handle = 0;
@@ -268,6 +287,7 @@ uint32_t sim_fault_begin(struct sim_world *w, const struct sim_fault_spec *spec)
 void sim_fault_end(struct sim_world *w, uint32_t handle)
 {
 	struct sim_fault_spec spec;
+	bool is_left[2];
 	uint32_t i = 0;
 
 	while (i < w->active_cap && w->active[i].handle != handle)
@@ -275,6 +295,7 @@ void sim_fault_end(struct sim_world *w, uint32_t handle)
 	if (!handle || i == w->active_cap)
 		return;
 	spec = w->active[i].spec;
+	memcpy(is_left, w->active[i].is_left, sizeof(is_left));
 	w->active[i].handle = 0;
 	w->active_count--;
 	sim_trace(w, "fault %u over: %s host %s", handle, sim_fault_name(spec.kind),
@@ -287,6 +308,12 @@ void sim_fault_end(struct sim_world *w, uint32_t handle)
 		sim_host_start(w, spec.host);
 		if (spec.is_both)
 			sim_host_start(w, spec.peer);
+		break;
+	case SIM_HANDOVER:
+		if (is_left[0])
+			take_over(w, spec.host);
+		if (is_left[1])
+			take_over(w, spec.peer);
 		break;
 	case SIM_CLIENT_STALL:
 		for (uint32_t k = 0; k < w->active_cap; k++) {

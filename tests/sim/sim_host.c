@@ -317,18 +317,19 @@ void sim_pump(struct sim_world *w, uint32_t pair, uint32_t side)
 
 /* ---- daemons ---- */
 
-static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
+void sim_engine_config(struct sim_world *w, uint32_t pair, uint32_t side,
+		       struct mrc_conn_config *config_out)
 {
-	struct pair_end *pe = &w->pairs[pair].ends[side];
 	const uint32_t *hosts = w->pairs[pair].hosts;
-	struct mrc_conn_config config = {
+
+	*config_out = (struct mrc_conn_config){
 		.host = w->hosts[hosts[side]].name,
 		.peer = w->hosts[hosts[1 - side]].name,
 		.boot_id = (uint64_t)(hosts[side] + 1) << 32 | w->hosts[hosts[side]].boot,
 		.seed = w->o.seed + ((uint64_t)pair << 8 | side) +
-			((uint64_t)w->hosts[hosts[side]].boot << 40),
+			((uint64_t)w->hosts[hosts[side]].process << 40),
 		.path_count = (uint8_t)w->o.rails,
-		.features = sim_host_features(w, hosts[side], w->hosts[hosts[side]].boot),
+		.features = sim_host_features(w, hosts[side], w->hosts[hosts[side]].process),
 		.limits =
 			{
 				.channels_max = (uint32_t)w->o.channels_max,
@@ -344,11 +345,27 @@ static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
 				.suspect_ceiling_ns = w->o.suspect_ceiling_ns,
 				.probe_interval_ns = w->o.probe_interval_ns,
 			},
-		.alloc = {.alloc = engine_alloc, .free = engine_free, .context = pe},
+		.alloc = {.alloc = engine_alloc,
+			  .free = engine_free,
+			  .context = &w->pairs[pair].ends[side]},
 	};
-
 	for (uint32_t r = 0; r < w->o.rails; r++)
-		config.rail_of[r] = r;
+		config_out->rail_of[r] = r;
+}
+
+void sim_engine_holds(struct sim_world *w, struct pair_end *pe)
+{
+	pe->holds = calloc(w->o.holds + 1, sizeof(*pe->holds));
+	if (!pe->holds)
+		abort();
+}
+
+static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
+{
+	struct pair_end *pe = &w->pairs[pair].ends[side];
+	struct mrc_conn_config config;
+
+	sim_engine_config(w, pair, side, &config);
 	pe->world = w;
 	pe->may_alloc = true;
 	if (mrc_conn_new(&config, &pe->conn))
@@ -357,16 +374,15 @@ static void engine_new(struct sim_world *w, uint32_t pair, uint32_t side)
 	pe->alloc_count_base = pe->alloc_count;
 	pe->timer_ns = 0;
 	pe->ctl_epoch = 0;
-	pe->holds = calloc(w->o.holds + 1, sizeof(*pe->holds));
-	if (!pe->holds)
-		abort();
+	sim_engine_holds(w, pe);
 	sim_pump(w, pair, side);
 }
 
-static void engine_end(struct sim_world *w, struct pair_end *pe)
+void sim_engine_end(struct sim_world *w, struct pair_end *pe)
 {
 	mrc_conn_free(pe->conn);
 	pe->conn = NULL;
+	pe->timer_ns = 0;
 	for (uint32_t i = 0; pe->holds && i < w->o.holds; i++)
 		free(pe->holds[i].data);
 	free(pe->holds);
@@ -384,6 +400,7 @@ void sim_host_start(struct sim_world *w, uint32_t host)
 	if (h->boot && --h->down)
 		return;
 	h->boot++;
+	h->process++;
 	if (h->boot > 1)
 		h->trouble_until_ns = w->now_ns + 3 * MRC_S;
 	sim_trace(w, "host %s: its daemon starts", h->name);
@@ -431,7 +448,8 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 		}
 		for (uint32_t k = 0; k < pair->chan_count; k++)
 			sim_channel_gone(w, w->chans[pair->chans[k]], side);
-		engine_end(w, &pair->ends[side]);
+		sim_engine_end(w, &pair->ends[side]);
+		sim_host_forget(w, i, side);
 	}
 	for (uint32_t c = 0; c < w->o.clients + (w->o.proof_bytes != 0); c++) {
 		struct client *old = h->clients[c];
@@ -447,7 +465,8 @@ void sim_host_stop(struct sim_world *w, uint32_t host)
 void sim_pair_free(struct sim_world *w, struct pair *pair)
 {
 	for (uint32_t side = 0; side < 2; side++) {
-		engine_end(w, &pair->ends[side]);
+		sim_engine_end(w, &pair->ends[side]);
+		free(pair->ends[side].image.data);
 		for (uint32_t r = 0; r < w->o.rails; r++) {
 			sim_queue_drop(w, &pair->paths[r].ends[side].out, false);
 			sim_queue_drop(w, &pair->paths[r].ends[side].out, true);

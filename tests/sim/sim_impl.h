@@ -9,6 +9,7 @@
  *	sim_link.c     wires, frames, what lands where
  *	sim_connect.c  paths that come up (handshake) and go down
  *	sim_host.c     engines and the pump: events in, actions out; daemons that restart
+ *	sim_handover.c daemons that leave their state to the next one
  *	sim_client.c   client processes, their landing memory, what they do with a message
  *	sim_channel.c  channels: opened, used and ended by clients
  *	sim_key.c      keys of landing memory, given and withdrawn
@@ -98,7 +99,8 @@ struct chan_end {
 	struct client *client; /* holds a reference until freed */
 	bool is_waiting;       /* INCOMING, and not answered yet */
 	bool is_up, is_down, is_freed, is_closing, is_aborted;
-	bool is_gone; /* its daemon ended */
+	bool is_gone;  /* its daemon ended */
+	bool is_unfed; /* it wanted to send, and no daemon was there */
 	int outcome;
 	uint32_t down_code;
 	uint64_t window, ring_bytes, msg_bytes_max;
@@ -233,8 +235,8 @@ struct attempt {
 	bool is_running;
 	uint64_t serial;
 	uint64_t until_ns;
-	uint32_t boots[2];
-	uint32_t shares[2];      /* receive entries, by side */
+	uint32_t processes[2];   /* by side, as are the shares */
+	uint32_t shares[2];      /* receive entries */
 	uint32_t entry_bytes[2]; /* of body that each takes */
 	struct mrc_hello hellos[2];
 	struct mrc_auth auth;
@@ -270,8 +272,14 @@ struct hold {
 	uint32_t len;
 };
 
+struct image { /* of a conn, while no daemon is there */
+	uint8_t *data;
+	size_t len;
+};
+
 struct pair_end {
 	struct sim_world *world; /* for the allocator */
+	struct image image;
 	struct mrc_conn *conn;
 	uint64_t timer_ns; /* armed; world time */
 	bool is_turn_due;
@@ -301,8 +309,9 @@ struct pair {
 
 struct host {
 	char name[8];
-	uint32_t boot; /* how often it was started */
-	uint32_t down; /* faults that hold it down */
+	uint32_t boot;    /* runs of its state: how often it was started with nothing */
+	uint32_t process; /* how often it was started at all */
+	uint32_t down;    /* faults that hold it down */
 	uint32_t paused;
 	uint64_t paused_ns; /* since when */
 	bool is_fast;
@@ -317,7 +326,8 @@ struct host {
 struct active_fault {
 	uint32_t handle; /* 0: free */
 	struct sim_fault_spec spec;
-	bool is_off; /* FLAP: carrier is down now */
+	bool is_off;     /* FLAP: carrier is down now */
+	bool is_left[2]; /* HANDOVER: host's daemon, and peer's, have left their state */
 };
 
 struct sim_world {
@@ -385,9 +395,9 @@ static inline bool sim_is_running(const struct sim_world *w, uint32_t host)
 
 /* ---- sim_connect.c ---- */
 
-/* What this run of its daemon speaks: it may be another program than the one before. */
-uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t boot);
-uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t boot);
+/* What this process of its daemon speaks: it may be another program than the one before. */
+uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t process);
+uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t process);
 
 /* ---- sim_fault.c ---- */
 
@@ -447,9 +457,24 @@ void sim_engine_timer(struct sim_world *w, uint32_t pair, uint32_t side, uint64_
 uint64_t sim_clock(const struct sim_world *w, uint32_t host);
 /* When a sibling must have been asked, at the earliest, for its answer to speak against this path. */
 uint64_t sim_path_asked_ns(const struct sim_world *w, uint32_t pair, uint32_t side, uint8_t path);
+void sim_engine_config(struct sim_world *w, uint32_t pair, uint32_t side,
+		       struct mrc_conn_config *config_out);
+/* Memory for its holds. */
+void sim_engine_holds(struct sim_world *w, struct pair_end *pe);
+void sim_engine_end(struct sim_world *w, struct pair_end *pe);
 void sim_host_start(struct sim_world *w, uint32_t host);
 void sim_host_stop(struct sim_world *w, uint32_t host);
 void sim_pair_free(struct sim_world *w, struct pair *pair);
+
+/* ---- sim_handover.c ---- */
+
+/* Not of one that is paused. Until another takes over it is paused. */
+void sim_host_leave(struct sim_world *w, uint32_t host);
+/* The host has to be resumed then. */
+void sim_host_take_over(struct sim_world *w, uint32_t host);
+/* The daemon that held this state ends with it. */
+void sim_host_forget(struct sim_world *w, uint32_t pair, uint32_t side);
+void sim_wants_drop(struct sim_world *w, uint32_t pair, uint32_t side);
 
 /* ---- sim_client.c ---- */
 
@@ -509,6 +534,8 @@ void sim_end_free(struct chan_end *ce);
 /* ---- sim_key.c ---- */
 
 void sim_key_given(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t rail);
+/* This engine is new, and is told all keys of the client's memory. */
+void sim_keys_tell(struct sim_world *w, uint32_t pair, uint32_t side, const struct client *client);
 void sim_key_withdraw(struct sim_world *w, uint32_t host, uint32_t rail, bool is_withdrawn);
 /* Does the device take this key now? */
 bool sim_key_is_valid(const struct client *client, uint32_t rail, uint32_t rkey);

@@ -61,6 +61,14 @@ void sim_key_given(struct sim_world *w, uint32_t chan, uint32_t side, uint32_t r
 	tell(w, c->pair, side, ce->client, rail);
 }
 
+void sim_keys_tell(struct sim_world *w, uint32_t pair, uint32_t side, const struct client *client)
+{
+	for (uint32_t r = 0; r < w->o.rails; r++) {
+		if (client->keys[r].is_wanted)
+			tell(w, pair, side, client, r);
+	}
+}
+
 static void tell_all(struct sim_world *w, uint32_t host, uint32_t rail, const struct client *client)
 {
 	for (uint32_t i = 0; i < w->pair_count; i++) {

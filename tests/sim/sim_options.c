@@ -143,7 +143,7 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 		o.fault_kinds = 1ULL << SIM_SILENCE | 1ULL << SIM_SILENCE_ONE_WAY |
 				1ULL << SIM_RESET | 1ULL << SIM_AMBIGUOUS | 1ULL << SIM_RTT_JUMP |
 				(o.fault_kinds & (1ULL << SIM_CLIENT_DEATH | 1ULL << SIM_PAUSE |
-						  1ULL << SIM_CORRUPT_BODY));
+						  1ULL << SIM_CORRUPT_BODY | 1ULL << SIM_HANDOVER));
 		o.fault_gap_ns = (500 * MRC_US) << DRAW(3);
 		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
 	}
@@ -179,6 +179,17 @@ void sim_options_draw(uint64_t seed, struct sim_options *options_out)
 	o.unchecked_permille = DRAW(4) ? 0 : DRAW(1001);
 	o.bucket_bytes = DRAW(6) ? 0 : 16384ULL << DRAW(6);
 	o.old_host = DRAW(4) ? 0 : 1 + DRAW(o.hosts);
+	if (DRAW(6) == 0) {
+		/* Daemons that hand over again and again, with large messages half way. */
+		o.fault_kinds =
+			1ULL << SIM_HANDOVER |
+			(DRAW(2) ? o.fault_kinds : 1ULL << SIM_SILENCE | 1ULL << SIM_CLIENT_DEATH);
+		o.len_max = 16384ULL << DRAW(3);
+		o.arena_bytes = o.len_max * (4 + DRAW(12));
+		o.faults = 20 + DRAW(40);
+		o.fault_gap_ns = MRC_MS << DRAW(4);
+		o.fault_span_ns = (2 * MRC_MS) << DRAW(4);
+	}
 #undef DRAW
 	*options_out = o;
 }

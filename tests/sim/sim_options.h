@@ -35,7 +35,9 @@
 	X(PAUSE, "pause", "one host stands still, up to seconds")                                  \
 	X(RESTART, "restart", "one daemon, or both of a pair, ends and starts with nothing")       \
 	X(CLIENT_DEATH, "client-death", "one client process dies, and is started again")           \
-	X(CLIENT_STALL, "client-stall", "one client takes and releases nothing for a while")
+	X(CLIENT_STALL, "client-stall", "one client takes and releases nothing for a while")       \
+	X(HANDOVER, "handover",                                                                    \
+	  "one daemon, or both of a pair, ends; the next takes its state over")
 
 enum sim_fault {
 #define X(id, name, help) SIM_##id,

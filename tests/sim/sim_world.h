@@ -65,6 +65,7 @@ void sim_report(const struct sim_world *world, FILE *out);
 	X(suspicions_false) \
 	X(resets) \
 	X(restarts) \
+	X(handovers) \
 	X(deaths) \
 	X(rejected) \
 	X(texts) \
@@ -169,13 +170,13 @@ struct sim_fault_spec {
 	uint32_t peer;
 	uint32_t client; /* CLIENT_*: of host */
 	bool is_inward;  /* SILENCE_ONE_WAY: nothing comes in; else nothing goes out */
-	bool is_both;    /* RESET: both ends see it; RESTART: peer restarts as well */
+	bool is_both;    /* RESET: both ends see it; RESTART, HANDOVER: of peer as well */
 	bool is_off;     /* CARRIER_*: this host's interface is set down, and not a cable pulled */
 	uint64_t amount; /* factor, permille or turns; 0: drawn */
 };
 /*
- * A fault that holds is ended with its handle. RESET ends by itself. PAUSE and
- * RESTART hold the host down until ended.
+ * A fault that holds is ended with its handle. RESET ends by itself. PAUSE, RESTART and
+ * HANDOVER hold the host down until ended; a host that is paused hands nothing over.
  */
 uint32_t sim_fault_begin(struct sim_world *world, const struct sim_fault_spec *spec);
 void sim_fault_end(struct sim_world *world, uint32_t handle);

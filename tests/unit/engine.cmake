@@ -4,7 +4,7 @@ if(MRC_SANITIZE STREQUAL "thread")
 endif()
 add_custom_target(engine_tests)
 foreach(noun wire hello limits range histogram rtt path channel ctl conn conn_along conn_answers conn_breach conn_clients
-		conn_info conn_mended conn_paths want void cancel space share resend convict note health)
+		conn_info conn_mended conn_paths conn_state want void cancel space share resend convict note health)
 	if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_${noun}.c)
 		mrc_unit_test(${noun} mrc_proto)
 		set_tests_properties(unit.${noun} PROPERTIES LABELS engine)
@@ -12,6 +12,7 @@ foreach(noun wire hello limits range histogram rtt path channel ctl conn conn_al
 	endif()
 endforeach()
 target_compile_definitions(test_wire PRIVATE MRC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_conn_state PRIVATE MRC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 add_test(NAME unit.proto_symbols
 	COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/proto_symbols.sh $<TARGET_FILE:mrc_proto>)
