@@ -2,11 +2,14 @@
 #include "mrcd_about.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <event2/event_struct.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +17,18 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "mrcd_carrier.h"
 #include "mrcd_memfd.h"
 #include "mrcd_peer.h"
 #include "mrcd_tcp_sock.h"
 #include "mrcd_worker.h"
 
-#define MRCD_ABOUT_VERSION_BYTES 32
+#define MRCD_ABOUT_VERSION_BYTES (MRC_ABOUT_TEXT_MAX + 1)
 
 /* ---- this process ---- */
 
@@ -149,20 +155,225 @@ static json_t *mrcd_about_rail_json(const struct mrcd_rail *rail)
 			 (json_int_t)conf->receive_entries * (json_int_t)conf->receive_entry_bytes);
 }
 
+/* ---- what peers are told ---- */
+
+/* The time of day less the monotonic clock. Whole milliseconds: the same clock is to give the same number. */
+static int64_t mrcd_about_wall_ns(void)
+{
+	struct timespec day, clock;
+
+	clock_gettime(CLOCK_REALTIME, &day);
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	return ((int64_t)(day.tv_sec - clock.tv_sec) * 1000 +
+		(day.tv_nsec - clock.tv_nsec + 500000) / 1000000) *
+	       1000000;
+}
+
+static uint8_t mrcd_about_kind(const struct mrcd_rail *rail)
+{
+	json_t *object = json_object();
+	const char *layer;
+	uint8_t kind = MRC_ABOUT_TCP;
+
+	if (rail->ops->describe != NULL)
+		rail->ops->describe(rail, object);
+	layer = json_string_value(json_object_get(json_object_get(object, "verbs"), "link_layer"));
+	for (uint8_t i = 0; layer != NULL && i < MRC_ABOUT_KIND_COUNT; i++) {
+		if (strcmp(layer, mrc_about_kind_name(i)) == 0)
+			kind = i;
+	}
+	json_decref(object);
+	return kind;
+}
+
+static void mrcd_about_interface_take(const char *interface, struct mrc_about *about)
+{
+	static const uint8_t ethernet = ARPHRD_ETHER;
+	struct ifreq ifr = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
+	if (ioctl(fd, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu > 0)
+		about->mtu = (uint32_t)ifr.ifr_mtu;
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 && ifr.ifr_hwaddr.sa_family == ethernet)
+		memcpy(about->mac, ifr.ifr_hwaddr.sa_data, sizeof(about->mac));
+	close(fd);
+}
+
+static void mrcd_about_take(const struct mrcd_rail *rail, struct mrc_about *about)
+{
+	struct ethtool_drvinfo driver;
+	struct utsname host = {0};
+	char name[IF_NAMESIZE];
+	const char *interface = mrcd_about_interface(rail, name);
+
+	/* Compared as bytes: what lies between the fields is to be the same each time. */
+	memset(about, 0, sizeof(*about));
+	uname(&host);
+	mrcd_about_driver(interface, &driver);
+	about->kind = mrcd_about_kind(rail);
+	about->wall_ns = mrcd_about_wall_ns();
+	about->speed_bits_per_s = mrcd_carrier_speed(interface);
+	mrcd_about_interface_take(interface, about);
+	snprintf(about->rail, sizeof(about->rail), "%s", rail->conf->name);
+	snprintf(about->version, sizeof(about->version), "%s", MRC_VERSION);
+	snprintf(about->kernel, sizeof(about->kernel), "%.63s", host.release);
+	mrcd_about_rdma_core(about->rdma_core);
+	snprintf(about->driver, sizeof(about->driver), "%s", driver.driver);
+	snprintf(about->firmware, sizeof(about->firmware), "%s", driver.fw_version);
+}
+
+static void mrcd_about_give(struct mrcd_peer *peer, uint8_t path_index,
+			    const struct mrc_about *about)
+{
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_ABOUT,
+		.about = {.index = path_index, .about = about},
+	};
+
+	mrcd_peer_handle(peer, &ev);
+}
+
+void mrcd_about_tell(struct mrcd_peer *peer, uint8_t path_index, const struct mrcd_rail *rail)
+{
+	struct mrc_about about;
+
+	mrcd_about_take(rail, &about);
+	mrcd_about_give(peer, path_index, &about);
+}
+
+void mrcd_about_tell_all(struct mrcd_rail *rail)
+{
+	struct mrcd_worker *worker = rail->worker;
+	struct mrc_about about;
+
+	mrcd_about_take(rail, &about);
+	for (uint32_t i = 0; i < worker->peer_count; i++) {
+		const struct mrcd_conf_peer *conf = &worker->conf->peers[i];
+
+		for (uint8_t n = 0; n < conf->path_count; n++) {
+			if (conf->paths[n].rail_index == rail->index)
+				mrcd_about_give(worker->peers[i], n, &about);
+		}
+		mrcd_peer_pump(worker->peers[i]);
+	}
+}
+
+json_t *mrcd_about_peer_json(const struct mrc_about *about)
+{
+	char mac[24] = "";
+
+	for (size_t i = 0; i < sizeof(about->mac); i++) {
+		if (about->mac[i] != 0)
+			snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", about->mac[0],
+				 about->mac[1], about->mac[2], about->mac[3], about->mac[4],
+				 about->mac[5]);
+	}
+	return json_pack("{s:s s:s s:I s:I s:s s:s s:s s:s s:s s:s}", "rail", about->rail, "kind",
+			 mrc_about_kind_name(about->kind), "mtu", (json_int_t)about->mtu,
+			 "speed_bits_per_s", (json_int_t)about->speed_bits_per_s, "mac", mac,
+			 "version", about->version, "kernel", about->kernel, "rdma_core",
+			 about->rdma_core, "driver", about->driver, "firmware", about->firmware);
+}
+
+/* ---- the clock ---- */
+
+/* Owned by the worker. */
+struct mrcd_about {
+	struct mrcd_worker *worker; /* the owner */
+	int fd; /* ours; a timer that ends in no time to come, but when somebody sets the clock */
+	struct event event;
+};
+
+static int mrcd_about_arm(int fd)
+{
+	const struct itimerspec never = {.it_value = {.tv_sec = INT32_MAX}};
+
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0
+		       ? -errno
+		       : 0;
+}
+
+static void mrcd_about_on_clock(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_about *about = context;
+	uint64_t count;
+
+	mrcd_worker_now(about->worker);
+	(void)!read(fd, &count, sizeof(count)); /* ECANCELED: it was set */
+	mrcd_about_arm(fd);
+	for (uint32_t i = 0; i < about->worker->rail_count; i++)
+		mrcd_about_tell_all(&about->worker->rails[i]);
+}
+
+int mrcd_about_new(struct mrcd_worker *worker, struct mrcd_about **about_out)
+{
+	struct mrcd_about *about = calloc(1, sizeof(*about));
+	int r;
+
+	if (about == NULL)
+		return -ENOMEM;
+	about->worker = worker;
+	about->fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	r = about->fd < 0 ? -errno : mrcd_about_arm(about->fd);
+	if (r < 0) {
+		if (about->fd >= 0)
+			close(about->fd);
+		free(about);
+		return r;
+	}
+	event_assign(&about->event, worker->base, about->fd, EV_READ | EV_PERSIST,
+		     mrcd_about_on_clock, about);
+	event_add(&about->event, NULL);
+	*about_out = about;
+	return 0;
+}
+
+void mrcd_about_free(struct mrcd_about *about)
+{
+	if (about == NULL)
+		return;
+	event_del(&about->event);
+	close(about->fd);
+	free(about);
+}
+
 /* ---- peers ---- */
 
-static json_t *mrcd_about_peer_json(const struct mrcd_worker *worker, struct mrcd_peer *peer)
+/* Any path of it that is known by now: all come from the same host. */
+static const struct mrc_about *mrcd_about_heard(struct mrcd_peer *peer)
 {
-	json_t *object = json_pack("{s:s}", "name", mrcd_peer_name(peer));
+	const struct mrc_about *about = NULL;
 	struct mrc_conn_info info;
 
 	mrc_conn_info(mrcd_peer_conn(peer), &info);
-	if (info.is_clock_known)
-		json_object_set_new(object, "clock",
-				    json_pack("{s:I s:I s:I}", "offset_ns",
-					      (json_int_t)info.clock_offset_ns, "error_ns",
-					      (json_int_t)info.clock_error_ns, "at_ns",
-					      (json_int_t)(worker->now_ns - info.clock_age_ns)));
+	for (uint8_t i = 0; i < info.path_count && about == NULL; i++)
+		about = mrc_conn_path_about(mrcd_peer_conn(peer), i);
+	return about;
+}
+
+static json_t *mrcd_about_clock_json(const struct mrcd_worker *worker, struct mrcd_peer *peer)
+{
+	json_t *object = json_pack("{s:s}", "name", mrcd_peer_name(peer));
+	const struct mrc_about *about = mrcd_about_heard(peer);
+	struct mrc_conn_info info;
+
+	mrc_conn_info(mrcd_peer_conn(peer), &info);
+	if (!info.is_clock_known)
+		return object;
+	json_object_set_new(object, "clock",
+			    json_pack("{s:I s:I s:I}", "offset_ns",
+				      (json_int_t)info.clock_offset_ns, "error_ns",
+				      (json_int_t)info.clock_error_ns, "at_ns",
+				      (json_int_t)(worker->now_ns - info.clock_age_ns)));
+	/* Its day is its monotonic clock and this much; that clock is ours and the offset. */
+	if (about != NULL && about->wall_ns != 0)
+		json_object_set_new(object, "wall_apart_ns",
+				    json_integer((json_int_t)((uint64_t)about->wall_ns +
+							      (uint64_t)info.clock_offset_ns -
+							      (uint64_t)mrcd_about_wall_ns())));
 	return object;
 }
 
@@ -178,7 +389,7 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 	for (uint32_t i = 0; i < worker->rail_count; i++)
 		json_array_append_new(rails, mrcd_about_rail_json(&worker->rails[i]));
 	for (uint32_t i = 0; i < worker->peer_count; i++)
-		json_array_append_new(peers, mrcd_about_peer_json(worker, worker->peers[i]));
+		json_array_append_new(peers, mrcd_about_clock_json(worker, worker->peers[i]));
 	return json_pack("{s:s s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
 			 conf->host, "version", MRC_VERSION, "kernel", host.release, "rdma_core",
 			 mrcd_about_rdma_core(rdma_core), "pid", (int)getpid(), "memlock_bytes",

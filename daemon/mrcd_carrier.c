@@ -184,6 +184,7 @@ static void on_link_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
 			continue;
 		if (rail->ops->link_changed)
 			rail->ops->link_changed(rail);
+		mrcd_rail_on_interface(rail);
 		if (nlh->nlmsg_type != RTM_NEWLINK || (ifi->ifi_flags & wanted) != wanted)
 			tell(rail, false);
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mrcd_about.h"
 #include "mrcd_auth.h"
 #include "mrcd_client.h"
 #include "mrcd_timeval.h"
@@ -121,11 +122,15 @@ static uint64_t mrcd_peer_stamp(void *context)
 /* What is offered in handshakes with this peer. */
 static uint32_t mrcd_peer_features(const struct mrcd_conf_peer *conf)
 {
-	if (conf == NULL || conf->encryption == MRCD_ENCRYPTION_OFF)
+	uint32_t features = MRC_FEATURE_ABOUT;
+
+	if (conf == NULL)
 		return 0;
-	return conf->encryption == MRCD_ENCRYPTION_REQUIRED
-		       ? MRC_FEATURE_ENCRYPTION | MRC_FEATURE_ENCRYPTION_REQUIRED
-		       : MRC_FEATURE_ENCRYPTION;
+	if (conf->encryption != MRCD_ENCRYPTION_OFF)
+		features |= MRC_FEATURE_ENCRYPTION;
+	if (conf->encryption == MRCD_ENCRYPTION_REQUIRED)
+		features |= MRC_FEATURE_ENCRYPTION_REQUIRED;
+	return features;
 }
 
 int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
@@ -668,6 +673,8 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 	mrcd_peer_pump(peer);
 	if (r < 0)
 		return -ESTALE;
+	if (peer->conf != NULL)
+		mrcd_about_tell(peer, link->path_index, path->rail);
 	path->link = link;
 	path->heard_ns = peer->worker->now_ns;
 	return 0;
@@ -832,6 +839,11 @@ void mrcd_link_on_fenced(struct mrcd_link *link)
 }
 
 /* ---- rails ---- */
+
+void mrcd_rail_on_interface(struct mrcd_rail *rail)
+{
+	mrcd_about_tell_all(rail);
+}
 
 void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mrcd_about.h"
 #include "mrcd_client.h"
 #include "mrcd_health.h"
 
@@ -74,6 +75,7 @@ json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns)
 static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 {
 	uint64_t now_ns = peer->worker->now_ns;
+	const struct mrc_about *about = mrc_conn_path_about(peer->conn, index);
 	const struct mrcd_link *link = peer->paths[index].link;
 	const struct mrc_health_view *health = &peer->health.paths[index].view;
 	struct mrc_path_info info;
@@ -119,6 +121,8 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_set(path, "state_age_ns",
 		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
 	mrcd_health_describe_path(health, now_ns, path);
+	if (about != NULL)
+		json_object_set_new(path, "about", mrcd_about_peer_json(about));
 	if (link != NULL) {
 		json_object_set_new(path, "link", json_string(link->ops->kind));
 		json_object_set_new(path, "encrypted", json_boolean(link->is_sealed));

@@ -243,6 +243,9 @@ void mrcd_link_on_fenced(struct mrcd_link *link);
 /* Take the engine's actions, flush dirty links, arm the timer: at the end of this turn, once. */
 void mrcd_peer_pump(struct mrcd_peer *peer);
 
+/* The kernel spoke of the rail's interface: what peers are told of it may be another. Pumps. */
+void mrcd_rail_on_interface(struct mrcd_rail *rail);
+
 /* Carrier of the rail changed (from rtnetlink) or was found so (has_carrier). Tells every peer. */
 void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrcd_about.h"
 #include "mrcd_auth.h"
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
@@ -279,6 +280,11 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 			goto err_close_fd;
 		worker->rails_open++;
 	}
+	r = mrcd_about_new(worker, &worker->about);
+	if (r < 0) {
+		mrcd_err("cannot watch the clock: %s", strerror(-r));
+		goto err_close_fd;
+	}
 	r = worker->loop_rail.ops->open(&worker->loop_rail);
 	if (r < 0) {
 		mrcd_err("the rail to this host itself cannot be opened: %s", strerror(-r));
@@ -341,6 +347,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	worker->traces = NULL;
 	mrcd_client_side_free(worker->clients);
 	worker->clients = NULL;
+	mrcd_about_free(worker->about);
+	worker->about = NULL;
 	mrcd_carrier_free(worker->carrier);
 	worker->carrier = NULL;
 	for (uint32_t i = 0; i < worker->rails_open; i++)

@@ -23,6 +23,7 @@
 #include "mrcd_conf.h"
 #include "mrcd_rail.h"
 
+struct mrcd_about;       /* mrcd_about.h */
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
@@ -52,6 +53,7 @@ struct mrcd_worker {
 	struct mrcd_region_list regions;  /* clients' arenas; each belongs to itself */
 	struct mrcd_offload *offload;     /* ours; NULL while no rail has calls that block */
 	struct mrcd_carrier *carrier;     /* ours */
+	struct mrcd_about *about;         /* ours */
 	struct mrcd_control *control;     /* ours */
 	struct mrcd_health *health;       /* ours */
 	struct mrcd_traces *traces;       /* ours */

@@ -81,6 +81,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 
 	conn->records = take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max *
 						  config->path_count);
+	conn->abouts = take_memory(conn, sizeof(*conn->abouts) * conn->path_count);
 	conn->slots = take_memory(conn, sizeof(struct mrc_channel *) * conn->slot_count);
 	conn->slot_generations = take_memory(conn, sizeof(uint32_t) * conn->slot_count);
 	conn->buckets = take_memory(conn, sizeof(struct mrc_channel *) * conn->bucket_count);
@@ -90,9 +91,9 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->hold_count = limits.holds_max + MRC_HOLDS_LOST_MAX;
 	conn->holds = take_memory(conn, sizeof(*conn->holds) * conn->hold_count);
 	conn->range_nodes = take_memory(conn, sizeof(*conn->range_nodes) * limits.ranges_max);
-	if (!conn->records || !conn->slots || !conn->slot_generations || !conn->buckets ||
-	    !conn->space_buckets || !conn->ctl || !conn->resends || !conn->holds ||
-	    !conn->range_nodes) {
+	if (!conn->records || !conn->abouts || !conn->slots || !conn->slot_generations ||
+	    !conn->buckets || !conn->space_buckets || !conn->ctl || !conn->resends ||
+	    !conn->holds || !conn->range_nodes) {
 		mrc_conn_free(conn);
 		return -ENOMEM;
 	}
@@ -137,6 +138,7 @@ void mrc_conn_free(struct mrc_conn *conn)
 	give_memory(conn, conn->buckets);
 	give_memory(conn, conn->slot_generations);
 	give_memory(conn, conn->slots);
+	give_memory(conn, conn->abouts);
 	give_memory(conn, conn->records);
 	give_memory(conn, conn);
 }
@@ -618,6 +620,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->epoch_last = MRC_MAX(conn->epoch_last, epoch);
 	conn->peer_boot_id = peer_boot_id;
 	conn->peer_port_version = 0;
+	mrc_conn_about_forget(conn);
 	conn->clock.is_known =
 		conn->has_one_clock; /* another machine may answer to that name now */
 	for (uint32_t i = 0; i < conn->hold_count; i++) {
@@ -917,6 +920,8 @@ int mrc_conn_handle(struct mrc_conn *conn, const struct mrc_event_in *ev, uint64
 		return mrc_conn_path_event(conn, ev);
 	case MRC_EV_KEY:
 		return mrc_space_key(conn, &ev->key);
+	case MRC_EV_ABOUT:
+		return mrc_conn_about_event(conn, &ev->about);
 	case MRC_EV_ARRIVED:
 		if (ev->arrived.index >= conn->path_count)
 			return -EINVAL;

@@ -157,6 +157,11 @@ const char *mrc_conn_breach(const struct mrc_conn *conn);
 void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 			struct mrc_path_info *info_out);
 /*
+ * What the peer said last about its end of this path, also while that is down; NULL: nothing in
+ * this conn epoch. Valid until the next event. Texts are printable, and the peer chose them.
+ */
+const struct mrc_about *mrc_conn_path_about(const struct mrc_conn *conn, uint8_t path_index);
+/*
  * All connected paths have agreed on this feature, and at least one is. It is agreed on for
  * a path epoch: the peer may come back as an older program in the same conn epoch, so what
  * depends on a feature has to bear that it is gone.

@@ -156,6 +156,16 @@ static bool path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			act->post.hdr.addr = conn->ports_down;
 			return true;
 		}
+		if (path->do_about) {
+			struct mrc_cursor c;
+
+			path->do_about = false;
+			post_begin(conn, path, act, MRC_WIRE_ABOUT, MRC_REC_ABOUT, 0);
+			c = body_cursor(&act->post);
+			mrc_conn_about_put(conn, path, &c);
+			post_end(&act->post, &c);
+			return true;
+		}
 	}
 	return false;
 }

@@ -8,6 +8,7 @@
  *	mrc_conn_act.c    what to do next: paths, frames
  *	mrc_conn_clients.c  what to do next: clients
  *	mrc_ctl.c         the control log: what begins and ends things, once and in order
+ *	mrc_conn_about.c  what each end tells about itself
  *	mrc_space.c       landing memory and the keys for writing it directly
  *	mrc_conn_state.c  a conn as bytes, and back; mrc_channel_state.c has its channels
  */
@@ -78,6 +79,12 @@ struct mrc_space {
 	struct mrc_list in_unused;          /* conn->unused_spaces, while no channel leads there */
 };
 
+/* Of one path: what our end tells, and what the peer has told. */
+struct mrc_path_about {
+	bool is_given, is_heard;
+	struct mrc_about own, theirs;
+};
+
 struct mrc_ctl_entry {
 	uint8_t type; /* enum mrc_wire_type */
 	uint32_t channel;
@@ -136,9 +143,10 @@ struct mrc_conn {
 	uint8_t path_count;
 	uint32_t rail_of[MRC_PATHS_MAX];
 	struct mrc_path paths[MRC_PATHS_MAX];
-	struct mrc_record *records; /* all paths' */
-	bool is_direct_seen;        /* a path of this epoch could place by RDMA write */
-	uint64_t silent_since_ns;   /* all paths are late; MRC_NEVER: no */
+	struct mrc_record *records;    /* all paths' */
+	struct mrc_path_about *abouts; /* by path index */
+	bool is_direct_seen;           /* a path of this epoch could place by RDMA write */
+	uint64_t silent_since_ns;      /* all paths are late; MRC_NEVER: no */
 	uint32_t port_version;
 	uint32_t ports_down; /* our ends of paths that are down, by path id */
 	uint32_t peer_port_version;
@@ -330,6 +338,20 @@ void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports
 /* ---- mrc_conn_recv.c ---- */
 int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev);
 void mrc_conn_holds_fenced(struct mrc_conn *conn, uint8_t path_index);
+
+/* ---- mrc_conn_about.c ---- */
+/* MRC_EV_ABOUT. -EINVAL. */
+int mrc_conn_about_event(struct mrc_conn *conn, const struct mrc_ev_about *ev);
+/* A path epoch begins: it is told again, if the peer knows what it is. */
+void mrc_conn_about_begin(const struct mrc_conn *conn, struct mrc_path *path);
+/* ABOUT of this path: its body. */
+void mrc_conn_about_put(const struct mrc_conn *conn, const struct mrc_path *path,
+			struct mrc_cursor *c);
+/* ABOUT from the peer. -EPROTO. */
+int mrc_conn_about_take(struct mrc_conn *conn, const struct mrc_path *path,
+			const struct mrc_wire_hdr *hdr, const uint8_t *body);
+/* A new conn epoch: another run of the peer may be another program on another machine. */
+void mrc_conn_about_forget(struct mrc_conn *conn);
 
 /* ---- mrc_conn_clients.c ---- */
 /* The next action for a client; false: none. */

@@ -179,6 +179,9 @@ static void record_again(struct mrc_conn *conn, struct mrc_path *path, struct mr
 		/* The path lives on, if the suspicion is false, and the peer waits for its answer. */
 		path->do_probe_ack = !path->do_fence;
 		return;
+	case MRC_REC_ABOUT:
+		path->do_about = !path->do_fence; /* it may have gone by as a NOP */
+		return;
 	case MRC_REC_ACK:
 		conn->ack_now = true;
 		conn->ack_has_news = true;
@@ -506,6 +509,7 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	}
 	mrc_conn_path_set(conn, path, MRC_PATH_PROBING, MRC_REASON_NONE);
 	path->do_path_open = true;
+	mrc_conn_about_begin(conn, path);
 	path->do_probe = true;
 	path->prove_left = path->is_convicted && has_good_sibling(conn, path) ? PROVE_TO_RETURN : 0;
 	return 0;

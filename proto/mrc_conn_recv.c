@@ -743,6 +743,9 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	case MRC_WIRE_KEYS:
 		r = mrc_space_on_keys(conn, path, hdr);
 		break;
+	case MRC_WIRE_ABOUT:
+		r = mrc_conn_about_take(conn, path, hdr, ev->body);
+		break;
 	case MRC_WIRE_NOP:
 		break;
 	case MRC_WIRE_HELLO:

@@ -12,6 +12,7 @@
 #ifndef MRC_EVENT_H
 #define MRC_EVENT_H
 
+#include "mrc_about.h"
 #include "mrc_note.h"
 #include "mrc_wire.h"
 
@@ -77,6 +78,7 @@ enum mrc_event_kind {
 	MRC_EV_SENT, /* (index, path_epoch): the rail is finished with `count` frames since its epoch began */
 	MRC_EV_FENCED, /* (index, path_epoch): nothing of this epoch can land any more */
 	MRC_EV_KEY, /* a client's landing memory was made known to a rail's device, or is no more */
+	MRC_EV_ABOUT, /* what our end of a path is to tell about itself; again when it has changed */
 	MRC_EV_ARRIVED, /* a frame, see struct mrc_ev_arrived */
 	/* Clients of this host. */
 	MRC_EV_CH_OPEN,   /* open a channel to the peer's service */
@@ -123,6 +125,11 @@ struct mrc_ev_key {
 	bool is_valid; /* false: do not write there any more */
 	uint32_t rkey;
 	uint64_t base; /* what the device calls the first byte of it */
+};
+
+struct mrc_ev_about {
+	uint8_t index;
+	const struct mrc_about *about; /* copied; told again when a byte of it differs */
 };
 
 struct mrc_ev_arrived {
@@ -179,6 +186,7 @@ struct mrc_event_in {
 	union {
 		struct mrc_ev_path path;
 		struct mrc_ev_key key;
+		struct mrc_ev_about about;
 		struct mrc_ev_arrived arrived;
 		struct mrc_ev_channel channel;
 		struct mrc_ev_msg msg;

@@ -42,6 +42,8 @@
  */
 #define MRC_FEATURE_ENCRYPTION          (1U << 0)
 #define MRC_FEATURE_ENCRYPTION_REQUIRED (1U << 1)
+/* Each end may tell the other what it is: frame ABOUT. */
+#define MRC_FEATURE_ABOUT (1U << 2)
 
 struct mrc_hello {
 	char host[MRC_NAME_MAX + 1];          /* the speaker's */

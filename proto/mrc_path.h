@@ -34,6 +34,7 @@ enum mrc_record_kind {
 	MRC_REC_DRAINED, /* channel */
 	MRC_REC_FENCE,   /* channel: path index; msg: epoch */
 	MRC_REC_FENCED,
+	MRC_REC_ABOUT,
 };
 
 /* Who asks for room: each leaves the last places to those below it. */
@@ -176,6 +177,7 @@ struct mrc_path {
 			bool do_keys;  /* some key is not told on this path */
 			bool do_proof; /* before the answer */
 			bool do_probe_ack;
+			bool do_about; /* what this end of it is */
 		};
 		uint64_t say_any;
 	};

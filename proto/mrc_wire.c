@@ -186,6 +186,7 @@ const char *mrc_wire_type_name(uint8_t type)
 		[MRC_WIRE_PATH_FENCED] = "PATH_FENCED",
 		[MRC_WIRE_NOP] = "NOP",
 		[MRC_WIRE_READY] = "READY",
+		[MRC_WIRE_ABOUT] = "ABOUT",
 	};
 
 	return type < MRC_WIRE_TYPE_END && names[type] ? names[type] : "?";

@@ -49,6 +49,7 @@ enum mrc_wire_type {
 	MRC_WIRE_PATH_FENCED = 22, /* path, epoch, count taken in */
 	MRC_WIRE_NOP = 23,         /* takes a position and says nothing */
 	MRC_WIRE_READY = 24,       /* handshake, the responder's: where its device listens */
+	MRC_WIRE_ABOUT = 25,       /* what this end is, for people: mrc_about.h */
 	MRC_WIRE_TYPE_END
 };
 

@@ -19,11 +19,14 @@ finds() { # ID SUBJECT SEEN: in the JSON of the last report; each as a regular e
 }
 
 e2e_hosts 4
+# Each end has told about itself on each path: nothing of the peer is left unchecked.
+lab_wait_for "b to have told a about itself" 10 e2e_is a paths 'all(.[]; .about.mtu == 1500 and .about.rail == .rail)'
 doctor a 0
 [ "$(wc -l <"$report")" = 1 ] || lab_fail "more than a line about a healthy host"
 grep -q '^healthy: [0-9]* checks of 4 rails and 1 peer' "$report" || lab_fail "no word of health"
 doctor b 0 --json --seconds 1
 jq -e '.healthy and .findings == [] and .seconds >= 1' "$report" >/dev/null || lab_fail "b is not healthy in JSON"
+jq -e '.not_checked | map(.id) - ["rail-numa", "one-network"] == []' "$report" >/dev/null || lab_fail "more is left unchecked than this machine explains"
 
 # Another network namespace has other interfaces and routes: nothing would be true.
 if lab_mrcctl a doctor >"$report" 2>&1; then lab_fail "doctor judged a host from elsewhere"; fi
@@ -31,8 +34,8 @@ grep -q 'another network namespace' "$report" || lab_fail "doctor does not say t
 
 # Rail 0: its route leads by rail 1, and what comes in is dropped. Rail 1: the other end takes shorter packets, and
 # answers for all of its host's addresses. Rails 2 and 3: exchanged at b.
+lab_sysctl a net.ipv4.conf.r0.rp_filter 1 # first: what is connected is looked at again when a route changes
 lab_ip a route add "$(lab_address b 0)/32" dev r1
-lab_sysctl a net.ipv4.conf.r0.rp_filter 1
 lab_ip b link set r1 mtu 1400
 lab_sysctl b net.ipv4.conf.all.arp_ignore 0
 for rail in 2 3; do lab_ip b address flush dev "r$rail"; done
@@ -43,6 +46,7 @@ doctor a 1 --json --seconds 0
 finds route '^rail r0 to b$' 'is reached by r1, not by r0'
 finds rp-filter '^rail r0 to b$' 'that arrive on r0 are dropped'
 finds mtu-path '^rail r1 to b$' 'none of 1500 bytes'
+finds mtu-peer '^rail r1 to b$' '1500 here, 1400 at the peer.s rail r1'
 finds arp-flux '^peer b$' "one interface there answers for .* and for .* more cases"
 jq -e '.not_checked | any(.id == "errors-rising")' "$report" >/dev/null || lab_fail "what was read once only is not named as such"
 # Where nobody answers for others it is seen that the cables are exchanged. What is connected stays so.

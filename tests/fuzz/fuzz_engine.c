@@ -97,6 +97,7 @@ static void rail_step(struct eng *e)
 {
 	uint8_t path = (uint8_t)fuzz_below(&e->in, e->path_count);
 	struct mrc_event_in ev = {.path = {.index = path, .path_epoch = e->link_epoch[path]}};
+	struct mrc_about about;
 
 	switch (fuzz_below(&e->in, 14)) {
 	case 0:
@@ -143,6 +144,13 @@ static void rail_step(struct eng *e)
 						   .is_valid = fuzz_flip(&e->in),
 						   .rkey = 5,
 						   .base = 1ULL << 40}};
+		break;
+	case 13:
+		memset(&about, 0, sizeof(about));
+		about.mtu = fuzz_u8(&e->in);
+		memset(about.rail, (int)about.mtu, fuzz_below(&e->in, sizeof(about.rail)));
+		ev = (struct mrc_event_in){.kind = MRC_EV_ABOUT,
+					   .about = {.index = path, .about = &about}};
 		break;
 	case 9:
 		if (e->is_connect_due[path] || !mrc_conn_is_initiator(e->conn))

@@ -33,6 +33,7 @@ void eng_new(struct eng *e)
 		.peer = flags & 1 ? "b" : "a",
 		.boot_id = ENG_BOOT,
 		.seed = 3,
+		.features = MRC_FEATURE_ABOUT,
 		.limits = {.channels_max = ENG_LIVE_MAX,
 			   .frames_in_flight_max = 64,
 			   .holds_max = ENG_HOLDS_MAX,

@@ -25,7 +25,10 @@ static void path_opens(struct eng *e, uint8_t path);
 
 void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
 {
-	struct mrc_hello own, peer = {.path_id = path, .version_min = 1, .version_max = 1};
+	struct mrc_hello own, peer = {.path_id = path,
+				      .version_min = MRC_HELLO_VERSION_MIN,
+				      .version_max = MRC_HELLO_VERSION_MAX,
+				      .features = MRC_FEATURE_ABOUT};
 	struct mrc_auth auth;
 	struct mrc_event_in ev = {.kind = MRC_EV_PATH_UP, .path = {.index = path}};
 	bool is_initiator = mrc_conn_is_initiator(e->conn);
@@ -131,6 +134,15 @@ static void put_drain(struct eng *e, struct draft *d)
 		mrc_put_u32(&d->c, e->conn->paths[i].epoch);
 		mrc_put_u64(&d->c, e->conn->paths[i].taken);
 	}
+}
+
+static void draft_about(struct eng *e, struct draft *d)
+{
+	struct mrc_about about = {.mtu = fuzz_u8(&e->in),
+				  .kind = (uint8_t)fuzz_below(&e->in, MRC_ABOUT_KIND_COUNT)};
+
+	memset(about.kernel, 'k', fuzz_below(&e->in, MRC_ABOUT_TEXT_MAX + 1));
+	mrc_about_put(&about, &d->c);
 }
 
 static void put_state(const struct mrc_channel *ch, struct draft *d)
@@ -543,7 +555,7 @@ static void bend(struct eng *e, struct draft *d)
 
 void eng_peer_frame(struct eng *e)
 {
-	static const uint8_t types[] = {MRC_WIRE_FRAG,       MRC_WIRE_FRAG,       MRC_WIRE_FRAG,
+	static const uint8_t types[] = {MRC_WIRE_FRAG,       MRC_WIRE_ABOUT,      MRC_WIRE_FRAG,
 					MRC_WIRE_FRAG,       MRC_WIRE_FRAG,       MRC_WIRE_FRAG,
 					MRC_WIRE_RTS,        MRC_WIRE_RTS,        MRC_WIRE_ACK,
 					MRC_WIRE_ACK,        MRC_WIRE_ACK,        MRC_WIRE_STATE,
@@ -602,6 +614,9 @@ void eng_peer_frame(struct eng *e)
 		d.hdr.arg = (100 + d.hdr.msg) | (uint64_t)fuzz_flip(&e->in) << 32;
 		if (e->is_linked[path])
 			e->keys[path][d.hdr.msg - 1] = true;
+		break;
+	case MRC_WIRE_ABOUT:
+		draft_about(e, &d);
 		break;
 	case MRC_WIRE_PATH_OPEN:
 		d.hdr.arg = fuzz_flip(&e->in) | (uint64_t)fuzz_below(&e->in, 32) << 32;

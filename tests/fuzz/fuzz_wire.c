@@ -189,7 +189,9 @@ static struct mrc_conn *wire_conn(uint64_t now_ns, uint32_t *channel_out)
 				 .path_id = i,
 				 .conn_epoch = 1,
 				 .path_epoch = 1,
-				 .peer_boot_id = 9},
+				 .peer_boot_id = 9,
+				 .version = 2,
+				 .features = MRC_FEATURE_ABOUT},
 		};
 
 		FUZZ_CHECK(mrc_conn_handle(conn, &up, now_ns) == 0);
@@ -224,6 +226,19 @@ static int wire_arrive(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, co
 
 	wire_pump(conn, now_ns);
 	return r;
+}
+
+/* What was taken is what was said, byte for byte. */
+static void wire_about(const struct mrc_conn *conn, const uint8_t *body, size_t body_len)
+{
+	const struct mrc_about *about = mrc_conn_path_about(conn, 0);
+	uint8_t again[MRC_ABOUT_BYTES_MAX];
+	struct mrc_cursor c = {.at = again, .end = again + sizeof(again), .ok = true};
+
+	FUZZ_CHECK(about != NULL);
+	mrc_about_put(about, &c);
+	FUZZ_CHECK(c.ok && (size_t)(c.at - again) == body_len);
+	FUZZ_CHECK(memcmp(again, body, body_len) == 0);
 }
 
 /*
@@ -271,6 +286,8 @@ static void wire_frame(const uint8_t *data, size_t len)
 		body = fuzz_copy(data + sizeof(raw), body_len);
 		r = wire_arrive(conn, &hdr, body, now_ns);
 		FUZZ_CHECK(r == 0 || r == -EPROTO);
+		if (r == 0 && hdr.type == MRC_WIRE_ABOUT)
+			wire_about(conn, body, body_len);
 		free(body);
 		now_ns += 10 * MRC_S;
 		mrc_conn_handle(conn, &(struct mrc_event_in){.kind = MRC_EV_TIMER}, now_ns);

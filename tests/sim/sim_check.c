@@ -438,6 +438,23 @@ static void check_reuse(struct sim_world *w, const struct chan *c, uint32_t side
 
 /* ---- 6: bounds, and credit ---- */
 
+/* Only who knows the frame may hear it, and of the end that it speaks of. */
+static void about_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t to,
+			const struct mrc_wire_hdr *hdr, const uint8_t *body)
+{
+	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
+	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
+	struct mrc_path_info info;
+	struct mrc_about about;
+
+	mrc_conn_path_info(w->pairs[pair].ends[to].conn, (uint8_t)path, &info);
+	if (info.epoch == hdr->path_epoch && !(info.features & MRC_FEATURE_ABOUT))
+		sim_fail(w, "about", "said where it was not agreed on");
+	memcpy(copy, body, hdr->body_len);
+	if (mrc_about_take(&c, &about) || about.mtu != sim_about_mtu(pair, path, 1 - to))
+		sim_fail(w, "about", "what is heard of path %u is not what was told", path);
+}
+
 void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t to,
 		     const struct mrc_wire_hdr *hdr, const uint8_t *body)
 {
@@ -448,6 +465,8 @@ void sim_check_heard(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t
 	w->counts.wants += hdr->type == MRC_WIRE_WANT;
 	if (hdr->type == MRC_WIRE_KEYS)
 		sim_key_heard(w, pair, path, to, hdr);
+	if (hdr->type == MRC_WIRE_ABOUT)
+		about_heard(w, pair, path, to, hdr, body);
 	if (hdr->type >= MRC_WIRE_OPEN && hdr->type <= MRC_WIRE_VOID) {
 		if (pe->ctl_epoch != hdr->conn_epoch) {
 			pe->ctl_epoch = hdr->conn_epoch;

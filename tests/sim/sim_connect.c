@@ -139,6 +139,25 @@ void sim_hello(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t seria
 	sim_timer_add(w, w->now_ns + travel_ns(w), T_ANSWER, pair, path, 0, serial);
 }
 
+uint32_t sim_about_mtu(uint32_t pair, uint32_t path, uint32_t side)
+{
+	return 1 + (pair << 8 | path << 1 | side);
+}
+
+/* What an end tells about itself: its host's name, and a number that comes only there. */
+static void about_tell(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
+{
+	struct mrc_about about;
+	struct mrc_event_in ev = {.kind = MRC_EV_ABOUT,
+				  .about = {.index = (uint8_t)path, .about = &about}};
+
+	memset(&about, 0, sizeof(about));
+	about.mtu = sim_about_mtu(pair, path, side);
+	snprintf(about.rail, sizeof(about.rail), "%s", w->hosts[w->pairs[pair].hosts[side]].name);
+	if (sim_tell(w, pair, side, &ev))
+		sim_fail(w, "about", "ABOUT is refused");
+}
+
 static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t side)
 {
 	struct pair *pr = &w->pairs[pair];
@@ -188,6 +207,7 @@ static void join(struct sim_world *w, uint32_t pair, uint32_t path, uint32_t sid
 	if (sim_tell(w, pair, side, &ev))
 		sim_fail(w, "path", "host %s: PATH_UP refused", w->hosts[pr->hosts[side]].name);
 	check_agreed(w, pair, path, side);
+	about_tell(w, pair, path, side);
 }
 
 void sim_answer(struct sim_world *w, uint32_t pair, uint32_t path, uint64_t serial)

@@ -398,6 +398,8 @@ static inline bool sim_is_running(const struct sim_world *w, uint32_t host)
 /* What this process of its daemon speaks: it may be another program than the one before. */
 uint8_t sim_host_version(const struct sim_world *w, uint32_t host, uint32_t process);
 uint32_t sim_host_features(const struct sim_world *w, uint32_t host, uint32_t process);
+/* What side `side` of this path says its MTU is (frame ABOUT): no other says the same. */
+uint32_t sim_about_mtu(uint32_t pair, uint32_t path, uint32_t side);
 
 /* ---- sim_fault.c ---- */
 

@@ -101,6 +101,7 @@ struct lab_host {
 	uint32_t window;      /* of the channels it opens and accepts */
 	uint32_t share;       /* receive entries of each path; 0: no such bound */
 	uint32_t entry_bytes; /* of body that each of them takes; 0: no such bound */
+	uint32_t features;    /* agreed on for its paths */
 	uint64_t hold_next;
 	uint32_t holds; /* of a pair with direct paths: fragments in daemon memory now */
 	uint64_t ring_addr;
@@ -293,6 +294,8 @@ static inline int lab_path_up(struct lab_host *h, uint8_t index, uint32_t conn_e
 			 .peer_boot_id = peer_boot_id,
 			 .receive_share = h->share,
 			 .receive_bytes = h->entry_bytes,
+			 .version = 2,
+			 .features = h->features,
 			 .is_direct_capable = is_direct},
 	};
 

@@ -264,6 +264,10 @@ void mrcd_peer_pump(struct mrcd_peer *peer)
 	peer->pumps++;
 }
 
+void mrcd_rail_on_interface(struct mrcd_rail *rail)
+{
+}
+
 void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
 {
 	rail->is_carrier_up = is_up;

@@ -26,7 +26,7 @@ struct scene {
 	struct mrcd_conf_rail confs[3];
 	struct mrcd_worker worker;
 	struct mrcd_carrier *carrier;
-	uint32_t ups[3], downs[3], refreshes[3], changes[3];
+	uint32_t ups[3], downs[3], refreshes[3], changes[3], words[3];
 	bool is_late;
 };
 
@@ -39,6 +39,11 @@ uint64_t mrcd_worker_now(struct mrcd_worker *worker)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	worker->now_ns = (uint64_t)ts.tv_sec * MRC_S + (uint64_t)ts.tv_nsec;
 	return worker->now_ns;
+}
+
+void mrcd_rail_on_interface(struct mrcd_rail *rail)
+{
+	scene->words[rail->index]++;
 }
 
 void mrcd_rail_on_carrier(struct mrcd_rail *rail, bool is_up)
@@ -182,6 +187,7 @@ static void a_new_mtu_is_told_to_its_rail_and_is_no_loss(void **state)
 	start();
 	ip("link set r1 mtu 1400");
 	until(scene->changes[1] >= 1);
+	assert_int_equal(scene->words[1], scene->changes[1]); /* peers are told, too */
 	assert_int_equal(scene->changes[0], 0);
 	assert_int_equal(scene->downs[1], 0);
 }

@@ -802,7 +802,8 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_int_equal(json_integer_value(json_object_get(path, "wire_version")),
 			 MRC_HELLO_VERSION_MAX);
 	assert_true(json_is_false(json_object_get(path, "encrypted")));
-	assert_int_equal(json_object_size(path), 35);
+	assert_non_null(json_object_get(path, "about")); /* the two ends are told of each other */
+	assert_int_equal(json_object_size(path), 36);
 	json_decref(paths);
 	json_decref(peer);
 }
