@@ -87,6 +87,7 @@ completes "mrcctl drain _" "" # there is none, and no error is shown
 cat >"$work/mrcd.yaml" <<-YAML
 	host: a
 	runtime-dir: $work/run
+	user: root
 	rails:
 	  - {name: left, address: 127.0.0.1, port: 7481}
 	  - {name: right, address: 127.0.0.1, port: 7482}

@@ -101,6 +101,7 @@ mkdir "$work/run-a"
 cat >"$work/mrcd.yaml" <<-YAML
 	host: a
 	runtime-dir: $work/run-a
+	user: root
 YAML
 "$root/usr/sbin/mrcd" --config "$root/etc/mrcd/mrcd.yaml" --check >/dev/null || fail "the configuration of the package is wrong"
 "$root/usr/sbin/mrcd" --config "$work/mrcd.yaml" 2>"$work/mrcd.log" &

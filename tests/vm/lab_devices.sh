@@ -42,6 +42,7 @@ lab_conf() { # HOST [YAML]
 		host: $host
 		runtime-dir: $LAB_DIR/host/$host
 		key-file: $LAB_DIR/host/$host/key
+		${LAB_USER:+user: $LAB_USER}
 		rails:
 	YAML
 	for ((rail = 0; rail < LAB_RAILS; rail++)); do

@@ -93,6 +93,7 @@ scale_peers_start() { # NUMBER: one more daemon in b's namespace, which knows a 
 	cat >"$dir/mrcd.yaml" <<-YAML
 		host: $name
 		runtime-dir: $dir
+		user: root
 		key-file: $dir/key
 		listen-port: 7471
 		rails: [$rails]
