@@ -672,6 +672,7 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	side->listen_fd = listen_fd;
 	side->sigbus_fd = -1;
 	side->deadline_ns = MRC_NEVER;
+	side->sample_left = 1;
 	side->clients_max = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
 	side->pendings_max = MRC_MAX(worker->conf->handshakes_max, 1U);
 	side->touched_max = worker->conf->peer_count + 2;

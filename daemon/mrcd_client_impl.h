@@ -55,7 +55,8 @@
 #define MRCD_BACKLOG_MAX       64U   /* incoming channels of one listener not yet answered */
 #define MRCD_SQ_ENTRIES_MIN    64U
 #define MRCD_SQ_ENTRIES_MAX    4096U
-#define MRCD_CLIENTS_MAX       65536U /* by the cookie's layout */
+#define MRCD_CLIENTS_MAX       65536U        /* by the cookie's layout */
+#define MRCD_SAMPLE_NS         (10 * MRC_MS) /* between two messages that are traced for the metrics */
 #define MRCD_NUMBER_NONE       MRC_ABI_NUMBER_NONE
 /* Looking for late writes: how soon buffers are used again, and how long ring space is held back. */
 #define MRCD_POISON_SPAN_BYTES (16U << 20)
@@ -318,6 +319,8 @@ struct mrcd_client_side {
 	struct mrcd_peer **pumping; /* those of the turn that is ending */
 	uint32_t touched_count, touched_max;
 	struct mrcd_peer *performing; /* the peer whose pump we are called from */
+	uint32_t sample_left;         /* sends until one may be traced for the metrics */
+	uint64_t sample_due_ns;       /* and not before then */
 	struct mrcd_log_limit log_refused, log_broken, log_huge, log_late;
 
 	struct mrcd_poison_mode poison_mode;

@@ -291,6 +291,25 @@ static void send_trace(struct mrcd_channel *channel, struct mrcd_send *send, uin
 	send->fetched_ns = mrcd_worker_clock_ns();
 }
 
+/*
+ * For the metrics of stages: a message now and then, whoever sends it. The one
+ * that is due is not taken at once but one to eight sends later, or it would be
+ * the first of its turn each time. When it was submitted is not known: programs
+ * read the clock for that only while somebody traces their channel.
+ */
+static void send_sample(struct mrcd_client_side *side, struct mrcd_send *send)
+{
+	uint64_t now_ns = side->worker->now_ns;
+
+	side->sample_left = 1 + (uint32_t)(now_ns / 64 % 8);
+	if (!side->worker->conf->metrics.is_enabled || now_ns < side->sample_due_ns)
+		return;
+	side->sample_due_ns = now_ns + MRCD_SAMPLE_NS;
+	send->is_traced = true;
+	send->submitted_ns = 0;
+	send->fetched_ns = mrcd_worker_clock_ns();
+}
+
 void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *channel,
 			     const struct mrc_sqe *sqe)
 {
@@ -338,6 +357,8 @@ void mrcd_client_submit_send(struct mrcd_client *client, struct mrcd_channel *ch
 	send->is_traced = false;
 	if (__builtin_expect(channel->trace_every != 0, 0))
 		send_trace(channel, send, sqe->stamp_ns);
+	else if (--client->side->sample_left == 0)
+		send_sample(client->side, send);
 	send->state = MRCD_SEND_QUEUED;
 	TAILQ_INSERT_TAIL(&channel->queue, send, entry);
 	channel->queue_count++;

@@ -384,7 +384,7 @@ static void host_default(struct mrcd_conf_loading *ld, uint32_t line)
 
 static void root_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node *root)
 {
-	struct mrcd_conf_fields top, clients, limits, timers, log;
+	struct mrcd_conf_fields top, clients, limits, timers, metrics, log;
 	struct mrcd_conf *conf = ld->conf;
 	const struct {
 		enum mrcd_conf_section section;
@@ -392,6 +392,7 @@ static void root_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node 
 	} maps[] = {{MRCD_SECTION_CLIENTS, &clients},
 		    {MRCD_SECTION_LIMITS, &limits},
 		    {MRCD_SECTION_TIMERS, &timers},
+		    {MRCD_SECTION_METRICS, &metrics},
 		    {MRCD_SECTION_LOG, &log}};
 
 	mrcd_conf_fields_load(ld, root, root->line, MRCD_SECTION_TOP, "", conf, &top);
@@ -409,6 +410,7 @@ static void root_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_node 
 	mrcd_conf_services_load(ld, &top);
 	mrcd_conf_quotas_load(ld, &top);
 	mrcd_conf_check_limits(ld, &clients, &limits, &timers);
+	mrcd_conf_check_metrics(ld, &metrics);
 }
 
 int mrcd_conf_load_text(const char *file, const char *text, size_t len_bytes,

@@ -115,6 +115,15 @@ struct mrcd_conf_client_limits {
 	uint64_t huge_page_bytes;     /* of arenas; 0: ordinary pages; see mrcd_memfd_new() */
 };
 
+/* Over HTTP. */
+struct mrcd_conf_metrics {
+	bool is_enabled;
+	bool is_public;   /* an address that others can reach is meant so */
+	char address[64]; /* numeric */
+	uint16_t port;
+	char name[256]; /* one more that may be asked for; "": none */
+};
+
 struct mrcd_conf {
 	char host[MRC_NAME_MAX + 1];
 	char runtime_dir[108 - 16];
@@ -136,7 +145,8 @@ struct mrcd_conf {
 	struct mrcd_conf_quota *quotas; /* owned */
 	uint32_t quota_count;
 	struct mrc_limits limits; /* the engine's */
-	char file[512];           /* where it was read from */
+	struct mrcd_conf_metrics metrics;
+	char file[512]; /* where it was read from */
 };
 
 /* Receives one finished error line, without newline. */

@@ -84,6 +84,16 @@ static bool is_letter_or_digit(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+bool mrcd_address_is_loopback(const char *text)
+{
+	struct address address;
+
+	address_parse(text, &address);
+	if (address.family == AF_INET)
+		return ntohl(address.v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address.family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address.v6);
+}
+
 bool mrcd_address_is_dns_name(const char *text)
 {
 	bool is_number = true; /* the label so far */

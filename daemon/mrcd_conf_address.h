@@ -19,6 +19,8 @@ int mrcd_address_family(const char *text);
 int mrcd_address_canonical(const char *text, char *out, size_t size);
 /* Can it be one host's: not the unspecified address, a multicast group or a broadcast? */
 bool mrcd_address_is_host(const char *text);
+/* Is it a numeric address that reaches this machine and no other? */
+bool mrcd_address_is_loopback(const char *text);
 /* Has `text` the form of a DNS name? The last label is not a number, so that 10.0.0.300 is none. */
 bool mrcd_address_is_dns_name(const char *text);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_conf_address.h"
 #include "mrcd_conf_load.h"
 
 /* One rule between two numbers: `a` is at least `factor` times `b`. */
@@ -83,4 +84,17 @@ void mrcd_conf_check_limits(struct mrcd_conf_loading *ld, const struct mrcd_conf
 					mrcd_conf_section_written(a->section), a->name, a_text,
 					mrcd_unit_format(unit, a_value / rule->factor, bound));
 	}
+}
+
+void mrcd_conf_check_metrics(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *metrics)
+{
+	const struct mrcd_conf_metrics *conf = &ld->conf->metrics;
+
+	if (!conf->is_enabled || conf->is_public || mrcd_address_is_loopback(conf->address))
+		return;
+	mrcd_conf_wrong(ld, mrcd_conf_fields_line(metrics, MRCD_SECTION_METRICS, "address"),
+			"metrics", "address",
+			"'%s' can be reached from other hosts, who would be shown all names of "
+			"rails and peers; allowed: 127.0.0.1, ::1, or any with public: true",
+			conf->address);
 }

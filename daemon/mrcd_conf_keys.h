@@ -29,6 +29,7 @@
 	X(CLIENTS, "clients", "what one local program may take")                               \
 	X(LIMITS, "limits", "bounds of the connection with one peer")                          \
 	X(TIMERS, "timers", "when things are suspected, tried again, given up")                \
+	X(METRICS, "metrics", "of what Prometheus and browsers are shown")                     \
 	X(LOG, "log", "of the log")
 
 enum mrcd_conf_section {
@@ -118,6 +119,7 @@ enum mrcd_conf_kind {
 	X(TOP, "limits", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, "Bounds of the connection with one peer.") \
 	X(TOP, "timers", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, \
 	  "When things are suspected, tried again, given up.") \
+	X(TOP, "metrics", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, "What Prometheus and browsers are shown.") \
 	X(TOP, "log", MAP, MRCD_AT_NOWHERE, "{}", 0, 0, "The log.") \
 	\
 	X(RAIL, "name", NAME, MRCD_AT(mrcd_conf_rail, name), NULL, 0, 0, \
@@ -272,6 +274,20 @@ enum mrcd_conf_kind {
 	  100 * MRC_MS, 60 * MRC_S, "For connecting and proving the key.") \
 	X(TIMERS, "spin", DURATION, MRCD_AT(mrcd_conf, spin_ns), "100us", \
 	  0, 10 * MRC_MS, "Look for work for this long before sleeping, while it pays (of verbs: always). 0: sleep at once.") \
+	\
+	X(METRICS, "enabled", BOOL, MRCD_AT(mrcd_conf, metrics.is_enabled), "true", 0, 0, \
+	  "Answer over HTTP: metrics for Prometheus at /metrics, a status page at /. " \
+	  "One message in many is traced for the metrics of stages, a hundred a second at most.") \
+	X(METRICS, "address", NUMERIC, MRCD_AT(mrcd_conf, metrics.address), "127.0.0.1", 0, 0, \
+	  "The address to answer at. One that other hosts can reach is refused without public.") \
+	X(METRICS, "port", COUNT, MRCD_AT(mrcd_conf, metrics.port), "9471", 1, 65535, \
+	  "The TCP port to answer at. While it is taken the daemon goes on without, and tries again.") \
+	X(METRICS, "public", BOOL, MRCD_AT(mrcd_conf, metrics.is_public), "false", 0, 0, \
+	  "Allow an address that is not a loopback one. Whoever reaches it reads the names of " \
+	  "rails, peers and services, without a password or encryption. Nobody can change anything by it.") \
+	X(METRICS, "name", ADDRESS, MRCD_AT(mrcd_conf, metrics.name), "", 0, 0, \
+	  "A DNS name by which browsers and Prometheus ask, besides numeric addresses, localhost and " \
+	  "this host's names. Other names are refused, so that no web page elsewhere reads what is shown here.") \
 	\
 	X(LOG, "level", LOG_LEVEL, MRCD_AT(mrcd_conf, log_level), "info", 0, 0, \
 	  "What is written: this and all that is worse.")

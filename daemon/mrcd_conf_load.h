@@ -96,6 +96,9 @@ void mrcd_conf_check_limits(struct mrcd_conf_loading *ld, const struct mrcd_conf
 			    const struct mrcd_conf_fields *limits,
 			    const struct mrcd_conf_fields *timers);
 
+/* Nobody shows his rails to the world by a slip. */
+void mrcd_conf_check_metrics(struct mrcd_conf_loading *ld, const struct mrcd_conf_fields *metrics);
+
 /* mrcd_conf_load() behind the reading of the file. */
 int mrcd_conf_load_text(const char *file, const char *text, size_t len_bytes,
 			mrcd_conf_error_fn on_error, void *context, struct mrcd_conf **conf_out);

@@ -64,6 +64,12 @@ json_t *mrcd_control_ok(json_t *result)
 	return json_pack("{s:b s:o}", "ok", 1, "result", result);
 }
 
+uint64_t mrcd_control_rail_speed(const struct mrcd_rail *rail)
+{
+	return rail->conf->speed_bits_per_s > 0 ? rail->conf->speed_bits_per_s
+						: mrcd_carrier_speed(rail->conf->interface);
+}
+
 static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *command)
 {
 	struct mrcd_worker_summary summary;
@@ -92,15 +98,13 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 {
 	const struct mrcd_conf_rail *conf = rail->conf;
 	uint32_t paths = 0, paths_good = 0, good;
-	uint64_t speed = conf->speed_bits_per_s;
+	uint64_t speed = mrcd_control_rail_speed(rail);
 	json_t *object;
 
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
 		paths += mrcd_peer_rail_paths(worker->peers[i], rail->index, &good);
 		paths_good += good;
 	}
-	if (speed == 0)
-		speed = mrcd_carrier_speed(conf->interface);
 	object = json_pack("{s:s s:i s:s s:s s:s s:i s:b s:b s:I s:I s:I s:I s:I s:I s:I s:i s:i}",
 			   "name", conf->name, "index", (int)rail->index, "type", rail->ops->kind,
 			   "interface", conf->interface, "address", conf->address, "port",

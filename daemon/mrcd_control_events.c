@@ -43,5 +43,5 @@ json_t *mrcd_control_stalls(struct mrcd_worker *worker, const json_t *command)
 		return mrcd_control_error("\"since_ns\" is to be a number from 0: \"now_ns\" of an "
 					  "earlier answer");
 	return mrcd_control_ok(json_pack("{s:I s:o}", "now_ns", (json_int_t)worker->now_ns, "peers",
-					 mrcd_peer_stalls_json(worker, since_ns)));
+					 mrcd_peer_stalls_json(worker, since_ns, UINT32_MAX)));
 }

@@ -30,6 +30,9 @@ json_t *mrcd_control_several(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_keys(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command);
 
+/* What the rail should carry, by the configuration or the interface, in bits per second; 0: nobody knows. */
+uint64_t mrcd_control_rail_speed(const struct mrcd_rail *rail);
+
 /* {"since": SEQ}: see mrcd_event_log_json(), and "boot_id", which tells one life of the daemon from another. */
 json_t *mrcd_control_events(struct mrcd_worker *worker, const json_t *command);
 /* {"since_ns": T}: see mrcd_peer_stalls_json(), and "now_ns", to ask with the next time. */

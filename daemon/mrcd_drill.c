@@ -251,7 +251,7 @@ static json_t *mrcd_drill_take_events(struct mrcd_drill *drill)
 /* The longest time without an answer that ended since the last time, or goes on. */
 static uint64_t mrcd_drill_take_stall(struct mrcd_drill *drill)
 {
-	json_t *peers = mrcd_peer_stalls_json(drill->worker, drill->told_ns), *peer;
+	json_t *peers = mrcd_peer_stalls_json(drill->worker, drill->told_ns, UINT32_MAX), *peer;
 	uint64_t stall_ns = 0;
 	size_t i;
 

@@ -55,13 +55,18 @@ void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_de
 /* True when all good paths to this peer use this rail (and there is at least one). */
 bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index);
 
-/* The rail of this path. */
-struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index);
-
 /* Paths over this rail; *good_out: how many of them are good. */
 uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 			      uint32_t *good_out);
 
+/* The rail of this path. */
+struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index);
+/* How well this path does. */
+const struct mrc_health_view *mrcd_peer_path_health(const struct mrcd_peer *peer,
+						    uint8_t path_index);
+/* Add the round trips of its paths over `rail`. */
+void mrcd_peer_add_rtts(const struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			struct mrc_histogram *sum);
 /* Where the gaps of its channels' answers are counted. */
 struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer);
 
@@ -77,8 +82,8 @@ json_t *mrcd_peer_keys_json(const struct mrcd_peer *peer);
 /*
  * Of each peer, how long its channels' clients went without an answer (mrcd_stall.h): percentiles
  * since the daemon began; "longest_ns", the longest that ended after since_ns; and
- * "waiting_ns", for how long one waits now, 0 when none does.
+ * "waiting_ns", for how long one waits now, 0 when none does. Of the first peers_max peers.
  */
-json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns);
+json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns, uint32_t peers_max);
 
 #endif

@@ -40,6 +40,22 @@ static void mrcd_peer_set(json_t *object, const char *key, uint64_t value)
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+const struct mrc_health_view *mrcd_peer_path_health(const struct mrcd_peer *peer,
+						    uint8_t path_index)
+{
+	MRC_ASSERT(path_index < peer->path_count);
+	return &peer->health.paths[path_index].view;
+}
+
+void mrcd_peer_add_rtts(const struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			struct mrc_histogram *sum)
+{
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail == rail)
+			mrc_histogram_add(sum, mrc_conn_path_rtts(peer->conn, i));
+	}
+}
+
 /* ---- stalls ---- */
 
 static void on_waiting(void *context, struct mrcd_peer *peer, uint64_t since_ns)
@@ -47,7 +63,7 @@ static void on_waiting(void *context, struct mrcd_peer *peer, uint64_t since_ns)
 	peer->waiting_since_ns = MRC_MIN(peer->waiting_since_ns, since_ns);
 }
 
-json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns)
+json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns, uint32_t peers_max)
 {
 	json_t *peers = json_array();
 
@@ -55,7 +71,7 @@ json_t *mrcd_peer_stalls_json(struct mrcd_worker *worker, uint64_t since_ns)
 		worker->peers[i]->waiting_since_ns = worker->now_ns;
 	if (worker->clients != NULL)
 		mrcd_client_side_each_waiting(worker->clients, on_waiting, NULL);
-	for (uint32_t i = 0; i < worker->peer_count; i++) {
+	for (uint32_t i = 0; i < MRC_MIN(worker->peer_count, peers_max); i++) {
 		const struct mrcd_peer *peer = worker->peers[i];
 		const struct mrc_histogram *gaps = &peer->stalls.gaps;
 		json_t *object = json_pack("{s:s}", "name", peer->name);

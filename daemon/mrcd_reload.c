@@ -107,6 +107,13 @@ static bool client_limits_equal(const struct mrcd_conf_client_limits *a,
 	       a->landing_arena_bytes == b->landing_arena_bytes;
 }
 
+static bool metrics_equal(const struct mrcd_conf_metrics *a, const struct mrcd_conf_metrics *b)
+{
+	return a->is_enabled == b->is_enabled && a->is_public == b->is_public &&
+	       strcmp(a->address, b->address) == 0 && a->port == b->port &&
+	       strcmp(a->name, b->name) == 0;
+}
+
 /* Which parts of the file wait for a restart; "" for none. */
 static void restart_parts(const struct mrcd_conf *a, const struct mrcd_conf *b, char *text,
 			  size_t text_bytes)
@@ -125,6 +132,7 @@ static void restart_parts(const struct mrcd_conf *a, const struct mrcd_conf *b, 
 		{"services", services_equal(a, b)},
 		{"quotas", quotas_equal(a, b)},
 		{"clients", client_limits_equal(&a->clients, &b->clients)},
+		{"metrics", metrics_equal(&a->metrics, &b->metrics)},
 		{"limits and timers", memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
 					      a->handshake_timeout_ns == b->handshake_timeout_ns &&
 					      a->handshakes_max == b->handshakes_max &&

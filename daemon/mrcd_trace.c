@@ -33,6 +33,7 @@ struct mrcd_traces {
 	struct event *timer;        /* ours; ends those nobody asks for */
 	TAILQ_HEAD(, mrcd_trace) traces;
 	uint32_t count;
+	struct mrc_histogram stages[MRCD_STAGE_COUNT];
 	uint64_t next; /* above the numbers of all that has finished in traces that ended */
 };
 
@@ -139,11 +140,49 @@ static struct mrcd_trace *trace_named(struct mrcd_traces *traces, const char *pe
 	return NULL;
 }
 
+/* ---- stages ---- */
+
+static const struct {
+	const char *name;
+	enum mrc_moment from, to;
+} stages[MRCD_STAGE_COUNT] = {
+#define STAGE(id, name, from, to) {name, MRC_MOMENT_##from, MRC_MOMENT_##to},
+	MRCD_STAGES(STAGE)
+#undef STAGE
+};
+
+const char *mrcd_stage_name(enum mrcd_stage stage)
+{
+	return stages[stage].name;
+}
+
+const struct mrc_histogram *mrcd_trace_stage(const struct mrcd_traces *traces,
+					     enum mrcd_stage stage)
+{
+	return &traces->stages[stage];
+}
+
+/* A message that failed has no end of its last stages. */
+static void stages_record(struct mrcd_traces *traces, const struct mrc_act_trace *act)
+{
+	for (int i = 0; i < MRCD_STAGE_COUNT; i++) {
+		uint64_t from_ns = act->moments_ns[stages[i].from];
+		uint64_t to_ns = act->moments_ns[stages[i].to];
+
+		if (from_ns != 0 && to_ns != 0)
+			mrc_histogram_record(&traces->stages[i],
+					     to_ns > from_ns ? to_ns - from_ns : 0);
+	}
+}
+
 void mrcd_trace_add(struct mrcd_traces *traces, const struct mrcd_peer *peer,
 		    const struct mrc_act_trace *act)
 {
 	struct mrcd_trace *trace = trace_find(traces, peer, act->channel);
 
+	/* Between two programs of this host nothing is under way. */
+	if (peer != traces->worker->loop_ends[0] && peer != traces->worker->loop_ends[1])
+		stages_record(traces, act);
 	if (trace != NULL)
 		trace->kept[trace->next++ & (MRCD_TRACE_KEPT - 1)] = *act;
 }

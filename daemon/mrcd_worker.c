@@ -17,6 +17,7 @@
 #include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_health.h"
+#include "mrcd_http.h"
 #include "mrcd_interface.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
@@ -308,6 +309,12 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 		mrcd_err("cannot watch the health of rails: %s", strerror(-r));
 		return r;
 	}
+	if (worker->conf->metrics.is_enabled)
+		r = mrcd_http_new(worker, &worker->http);
+	if (r < 0) {
+		mrcd_err("metrics cannot be set up: %s", strerror(-r));
+		return r;
+	}
 	mrcd_worker_now(worker);
 	for (int i = 0; i < 2; i++)
 		mrcd_peer_start(worker->loop_ends[i]);
@@ -341,6 +348,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	}
 	mrcd_health_free(worker->health);
 	worker->health = NULL;
+	mrcd_http_free(worker->http);
+	worker->http = NULL;
 	mrcd_control_free(worker->control);
 	worker->control = NULL;
 	mrcd_traces_free(worker->traces);

@@ -28,6 +28,7 @@ struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_event_log;   /* mrcd_event_log.h */
+struct mrcd_http;        /* mrcd_http.h */
 struct mrcd_lookout;     /* mrcd_lookout.h */
 struct mrcd_drill;       /* mrcd_drill.h */
 struct mrcd_health;      /* mrcd_health.h */
@@ -59,6 +60,7 @@ struct mrcd_worker {
 	struct mrcd_traces *traces;       /* ours */
 	struct mrcd_event_log *events;    /* ours */
 	struct mrcd_drill *drill;         /* ours */
+	struct mrcd_http *http;           /* ours; NULL: metrics are switched off */
 	uint64_t strangers;               /* handshakes refused, all rails */
 	struct mrc_look look;
 	struct event *look_event;     /* ours; pending while look.is_looking */

@@ -263,6 +263,49 @@ static void moments_are_handed_on(void **state)
 	prog_leave(&prog);
 }
 
+/* How many of `count` sends the engine is told to trace, for nobody in particular. */
+static uint32_t sampled(struct lab *lab, uint32_t count)
+{
+	struct pipe_end end;
+	struct prog prog;
+	uint32_t traced = 0;
+
+	prog_attach(lab, &prog, "x");
+	end = prog_open(lab, &prog, "b");
+	peer_b.event_count = 0;
+	peer_b.credit = count;
+	for (uint32_t i = 0; i < count; i++) {
+		prog_send(&prog, &end, i);
+		lab_turn(lab);
+	}
+	for (uint32_t i = 0; i < peer_b.event_count; i++) {
+		const struct mrc_event_in *ev = &peer_b.events[i];
+
+		if (ev->kind != MRC_EV_SEND || !ev->msg.is_traced)
+			continue;
+		traced++;
+		assert_int_equal(ev->msg.submitted_ns, 0);
+		assert_int_not_equal(ev->msg.fetched_ns, 0);
+	}
+	prog_leave(&prog);
+	lab_turn(lab);
+	return traced;
+}
+
+static void sends_are_sampled_while_there_are_metrics(void **state)
+{
+	struct lab *lab = *state;
+	uint64_t begin_ns = lab_now_ns();
+	uint32_t traced;
+
+	assert_int_equal(sampled(lab, 40), 0);
+	lab->conf.metrics.is_enabled = true;
+	traced = sampled(lab, 40);
+	assert_true(traced > 0);
+	assert_true(traced <=
+		    1 + (lab_now_ns() - begin_ns) / (10 * MRC_MS)); /* a hundred a second */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +316,7 @@ int main(void)
 		lab_test(what_was_submitted_before_tracing_began_is_not_traced),
 		lab_test(who_is_to_tell_is_told_and_believed),
 		lab_test(moments_are_handed_on),
+		lab_test(sends_are_sampled_while_there_are_metrics),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -458,7 +458,7 @@ static void conf_without_a_host_takes_the_machine_s_name(void **state)
 static void conf_takes_sections_and_lists_with_nothing_in_them(void **state)
 {
 	struct mrcd_conf *conf = load_good("host: a\nrails:\npeers: ~\nclients:\nlimits:\ntimers: "
-					   "{}\nlog:\n");
+					   "{}\nmetrics:\nlog:\n");
 
 	assert_int_equal(conf->rail_count, 0);
 	mrcd_conf_free(conf);
@@ -494,6 +494,34 @@ static void conf_joins_one_rail_with_several_of_a_peer(void **state)
 
 	assert_int_equal(conf->peers[0].path_count, 3);
 	mrcd_conf_free(conf);
+}
+
+static void conf_shows_metrics_where_it_is_meant(void **state)
+{
+	static const struct {
+		const char *text, *address;
+		bool is_enabled;
+	} rows[] = {
+		{"", "127.0.0.1", true},
+		{"metrics: {enabled: false}\n", "127.0.0.1", false},
+		{"metrics: {address: \"::1\"}\n", "::1", true},
+		{"metrics: {address: 127.1.2.3}\n", "127.1.2.3", true},
+		{"metrics: {address: 10.0.0.1, public: true}\n", "10.0.0.1", true},
+		/* Nothing is shown, so nothing is shown to the world. */
+		{"metrics: {address: 10.0.0.1, enabled: false}\n", "10.0.0.1", false},
+	};
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(rows); i++) {
+		char text[128];
+		struct mrcd_conf *conf;
+
+		snprintf(text, sizeof(text), "host: a\n%s", rows[i].text);
+		conf = load_good(text);
+		assert_string_equal(conf->metrics.address, rows[i].address);
+		assert_int_equal(conf->metrics.is_enabled, rows[i].is_enabled);
+		assert_int_equal(conf->metrics.port, 9471);
+		mrcd_conf_free(conf);
+	}
 }
 
 /* ---- services ---- */
@@ -917,6 +945,7 @@ int main(void)
 		cmocka_unit_test(conf_has_the_defaults_that_the_headers_name),
 		cmocka_unit_test(conf_without_a_host_takes_the_machine_s_name),
 		cmocka_unit_test(conf_takes_sections_and_lists_with_nothing_in_them),
+		cmocka_unit_test(conf_shows_metrics_where_it_is_meant),
 		cmocka_unit_test(conf_takes_as_many_rails_and_paths_as_there_may_be),
 		cmocka_unit_test(conf_joins_one_rail_with_several_of_a_peer),
 		cmocka_unit_test(conf_service_is_its_own_entry_or_the_star_or_nobody),

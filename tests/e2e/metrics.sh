@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Metrics over HTTP while data flows: as Prometheus wants them, right, and nobody's stream feels who asks for them.
+# shellcheck source-path=SCRIPTDIR source=e2e.sh
+. "$(dirname "$0")/e2e.sh"
+command -v promtool >/dev/null || lab_skip "promtool is not installed (Debian package prometheus)"
+command -v curl >/dev/null || lab_skip "curl is not installed"
+
+get() { lab_exec "$1" curl -sSf --max-time 20 "http://127.0.0.1:9471$2"; }
+# value HOST SERIES: as /metrics has it now
+value() { get "$1" /metrics | awk -v series="$2" '$1 == series { print $2 }'; }
+is_over() { [ "$(value "$1" "$2" | awk -v bound="$3" '{ print ($1 > bound) }')" = 1 ]; }
+
+e2e_hosts 4
+e2e_stream_start
+lab_wait_for "bytes of rail 1" 10 is_over a 'mrcd_rail_sent_bytes_total{rail="r1"}' 1000000
+get a /metrics >"$LAB_DIR/metrics"
+promtool check metrics <"$LAB_DIR/metrics" || lab_fail "promtool finds fault with the metrics"
+
+# what is told is what happened
+[ "$(value a 'mrcd_path_state{peer="b",rail="r2",path="2",state="GOOD"}')" = 1 ] || lab_fail "path 2 is not told as good"
+[ "$(value b mrcd_peers_connected)" = 1 ] || lab_fail "the peer is not told as connected"
+lab_wait_for "traced stages" 10 is_over a 'mrcd_stage_seconds_count{stage="transit"}' 10
+lab_wait_for "round trips" 10 is_over a 'mrcd_rail_rtt_seconds_count{rail="r3"}' 10
+is_over a 'mrcd_peer_stall_seconds_count{peer="b"}' 10 || lab_fail "no gaps between answers are counted"
+lab_cut 1 b
+e2e_paths a 3
+[ "$(value a 'mrcd_rail_carrier{rail="r1"}')" = 0 ] || lab_fail "the lost carrier is not told"
+[ "$(value a 'mrcd_rail_flaps_total{rail="r1"}')" = 1 ] || lab_fail "the flap is not told"
+lab_mrcctl a events --json >"$LAB_DIR/events"
+jq -se 'map(select(.rail == "r1" and (.kind == "carrier-lost" or .state == "ASSUMED_BAD"))) | length == 2' "$LAB_DIR/events" >/dev/null ||
+	lab_fail "the events do not have the cut: $(cat "$LAB_DIR/events")"
+lab_heal 1
+e2e_paths a 4
+
+# many who ask at once, and some who only connect
+asks=()
+for _ in 1 2 3 4 5 6 7 8; do
+	for path in /metrics /status.json; do
+		get a "$path" >/dev/null &
+		asks+=($!)
+	done
+done
+for ask in "${asks[@]}"; do wait "$ask" || lab_fail "a question was not answered"; done
+e2e_goes_on "while it is asked"
+e2e_stream_end
+e2e_end
