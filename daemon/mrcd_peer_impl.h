@@ -55,6 +55,7 @@ struct mrcd_peer {
 	/* As last noted, to note when they change. */
 	bool is_connected; /* some path is good */
 	bool is_silent;
+	uint64_t silent_since_ns; /* 0: it is not; noted when it lasts */
 	struct mrcd_stall_meter stalls;
 	uint64_t waiting_since_ns; /* of the client that waits longest; found anew by who asks */
 };

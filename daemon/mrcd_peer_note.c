@@ -7,6 +7,8 @@
 #include "mrcd_peer_impl.h"
 #include "mrcd_span.h"
 
+#define SILENT_NOTED_NS (100 * MRC_MS) /* on all paths, until it is an event */
+
 /* ", 12 lines like this not shown" or nothing. */
 static const char *held_back_text(uint64_t suppressed, char text[64])
 {
@@ -179,6 +181,24 @@ void mrcd_peer_note_reset(struct mrcd_peer *peer)
 		add_peer_event(peer, MRCD_EVENT_PEER_RESTARTED);
 }
 
+/* A host that is busy is late on all paths for a moment, and often: that is no event. */
+static void note_silence(struct mrcd_peer *peer, bool is_silent)
+{
+	uint64_t now_ns = peer->worker->now_ns;
+
+	if (!is_silent) {
+		if (peer->is_silent)
+			add_peer_event(peer, MRCD_EVENT_PEER_HEARD);
+		peer->is_silent = false;
+		peer->silent_since_ns = 0;
+	} else if (peer->silent_since_ns == 0) {
+		peer->silent_since_ns = now_ns;
+	} else if (!peer->is_silent && now_ns - peer->silent_since_ns >= SILENT_NOTED_NS) {
+		peer->is_silent = true;
+		add_peer_event(peer, MRCD_EVENT_PEER_SILENT);
+	}
+}
+
 void mrcd_peer_note_reach(struct mrcd_peer *peer)
 {
 	struct mrc_conn_info info;
@@ -186,11 +206,7 @@ void mrcd_peer_note_reach(struct mrcd_peer *peer)
 	if (peer->conf == NULL)
 		return;
 	mrc_conn_info(peer->conn, &info);
-	if (peer->is_silent != info.is_peer_silent) {
-		peer->is_silent = info.is_peer_silent;
-		add_peer_event(peer,
-			       peer->is_silent ? MRCD_EVENT_PEER_SILENT : MRCD_EVENT_PEER_HEARD);
-	}
+	note_silence(peer, info.is_peer_silent);
 	if (peer->is_connected == (info.paths_good > 0))
 		return;
 	peer->is_connected = info.paths_good > 0;

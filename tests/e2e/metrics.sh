@@ -16,6 +16,21 @@ lab_wait_for "bytes of rail 1" 10 is_over a 'mrcd_rail_sent_bytes_total{rail="r1
 get a /metrics >"$LAB_DIR/metrics"
 promtool check metrics <"$LAB_DIR/metrics" || lab_fail "promtool finds fault with the metrics"
 
+
+# alerts and dashboard: the rules do what they say, and neither asks for a metric that does not exist
+conf=$LAB_TOP/conf
+promtool check rules "$conf/prometheus/mrcd.rules.yaml" || lab_fail "promtool finds fault with the rules"
+promtool test rules "$conf/prometheus/mrcd.rules.test.yaml" || lab_fail "the rules do not do what they should"
+grep -oE 'mrcd_[a-z_]+|process_[a-z_]+' "$conf/prometheus/mrcd.rules.yaml" "$conf/grafana/mrcd.json" -h | sort -u |
+	while read -r metric; do
+		grep -qE "^${metric}[ {]" "$LAB_DIR/metrics" || lab_fail "there is no metric $metric, which rules or dashboard ask for"
+	done
+jq '{groups: [{name: "dashboard", rules: [[.panels[].targets[].expr] | to_entries[] | {record: "panel:\(.key)",
+	expr: (.value | gsub("[$]__rate_interval"; "5m") | gsub("[$]instance"; ".*"))}]}]}' "$conf/grafana/mrcd.json" >"$LAB_DIR/panels.yaml"
+promtool check rules "$LAB_DIR/panels.yaml" || lab_fail "promtool finds fault with the dashboard's queries"
+jq -e '[.panels[].targets[].expr] | length > 15 and all(test("instance"))' "$conf/grafana/mrcd.json" >/dev/null ||
+	lab_fail "the dashboard has panels without a query"
+
 # what is told is what happened
 [ "$(value a 'mrcd_path_state{peer="b",rail="r2",path="2",state="GOOD"}')" = 1 ] || lab_fail "path 2 is not told as good"
 [ "$(value b mrcd_peers_connected)" = 1 ] || lab_fail "the peer is not told as connected"
