@@ -20,7 +20,7 @@
 #define IN_FLAGS(X) \
 	X(is_traced) X(is_known) X(is_eager) X(is_asked) X(is_granted) X(is_landing_freed) \
 	X(is_whole) X(is_delivered) X(is_released) X(is_final) X(is_final_told) X(is_void) \
-	X(wants_placed) X(wants_visible)
+	X(wants_placed) X(wants_visible) X(is_draining)
 
 #define CHANNEL_NUMBERS(X) \
 	X(cookie) X(peer_ring_addr) X(peer_ring_bytes) X(peer_msg_bytes_max) X(sent_bytes) \
@@ -217,7 +217,8 @@ static bool in_is_fine(const struct mrc_channel *ch, const struct mrc_msg_in *ms
 	if ((msg->is_whole && !msg->is_granted) ||
 	    (msg->is_delivered && !msg->is_whole && !msg->is_void) ||
 	    (msg->is_released && (!msg->is_delivered || msg->is_void)) ||
-	    (msg->is_final_told && !msg->is_final) || (msg->is_void && !msg->is_final))
+	    (msg->is_final_told && !msg->is_final) || (msg->is_void && !msg->is_final) ||
+	    (msg->is_draining && !msg->is_void))
 		return false;
 	return !msg->is_eager || (msg->len <= ch->ring_bytes &&
 				  msg->addr % ch->ring_bytes <= ch->ring_bytes - msg->len);
@@ -238,6 +239,7 @@ static void in_derive(struct mrc_channel *ch, struct mrc_msg_in *msg, uint32_t s
 	if (!msg->is_delivered && (msg->is_whole || (msg->is_void && ch->is_unordered)))
 		mrc_bits_set(&ch->deliver_bits, slot);
 	ch->void_count_in += msg->is_void;
+	ch->void_draining += msg->is_draining;
 	ch->held_count +=
 		msg->is_delivered && !msg->is_void && !msg->is_released && !ch->is_aborted;
 }

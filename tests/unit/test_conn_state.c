@@ -857,6 +857,31 @@ static void what_was_held_is_asked_for_again(void **state)
 	scene_end(&s);
 }
 
+/* An ended channel's memory is freed when its peer has stopped: until then no slot of it is another's. */
+static void what_waits_to_be_drained_waits_on(void **state)
+{
+	struct mrc_channel *ch;
+	struct mrc_msg_in *msg;
+	struct lab_host *b;
+	struct scene s;
+
+	scene_begin(&s, true);
+	b = &s.p.hosts[1];
+	assert_int_equal(lab_channel(b, MRC_EV_CH_ABORT, s.ids[1]), 0);
+	quiesce(b);
+	ch = mrc_conn_channel(b->conn, s.ids[1]);
+	msg = mrc_channel_in(ch, 4);
+	assert_true(msg->is_granted && !msg->is_landing_freed);
+	msg->is_void = msg->is_final = msg->is_draining = true;
+	msg->outcome = MRC_OUT_CLOSED;
+	leave(b);
+	take_over(b);
+	ch = mrc_conn_channel(b->conn, s.ids[1]);
+	assert_true(mrc_channel_in(ch, 4)->is_draining);
+	assert_int_equal(ch->void_draining, 1);
+	scene_end(&s);
+}
+
 /* ---- versions ---- */
 
 #define GOLDEN MRC_SOURCE_DIR "/tests/fuzz/corpus/state/version-1"
@@ -924,6 +949,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(limits_that_are_too_small_are_said),
 		cmocka_unit_test(ranges_and_notes_have_their_bounds),
 		cmocka_unit_test(what_was_held_is_asked_for_again),
+		cmocka_unit_test(what_waits_to_be_drained_waits_on),
 		cmocka_unit_test(version_1_is_read_as_it_was),
 	};
 
