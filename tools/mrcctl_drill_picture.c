@@ -12,8 +12,7 @@
 #define RIGHT       140.0
 #define TOP         90.0
 #define BOTTOM      60.0
-#define COLUMNS     240U /* intervals of which each is drawn as a step */
-#define STEP_NS     50000000ULL
+#define COLUMNS     160U /* each is drawn as a step */
 #define LABEL_PX    15.0
 #define LABEL_X_MAX (WIDTH * 0.6)
 #define LABELS      4U /* lines of them above the drawing */
@@ -26,7 +25,6 @@ static const char *const mrcctl_drill_colours[] = {"#0072b2", "#e69f00", "#009e7
 struct picture {
 	const struct mrcctl_drill_record *record;
 	uint64_t from_ns, to_ns;
-	uint32_t column_count;
 	double top;    /* bytes a second at the upper edge */
 	double *edges; /* (rail_count + 1) for each column: what stands below each rail, and the sum */
 };
@@ -47,7 +45,7 @@ static double picture_y(const struct picture *p, double rate)
 
 static uint64_t picture_t(const struct picture *p, uint32_t column)
 {
-	return p->from_ns + (p->to_ns - p->from_ns) * column / p->column_count;
+	return p->from_ns + (p->to_ns - p->from_ns) * column / COLUMNS;
 }
 
 /* 1, 2 or 5 times a power of ten, so that at least TICKS_MIN of them go into it. */
@@ -106,7 +104,7 @@ static void picture_fill(struct picture *p)
 {
 	uint32_t rails = p->record->rail_count;
 
-	for (uint32_t c = 0; c < p->column_count; c++) {
+	for (uint32_t c = 0; c < COLUMNS; c++) {
 		uint64_t a_ns = picture_t(p, c), b_ns = picture_t(p, c + 1);
 		double *edge = &p->edges[(size_t)c * (rails + 1)];
 
@@ -128,9 +126,9 @@ static void picture_area(const struct picture *p, uint32_t rail, FILE *out)
 
 	fprintf(out, "<path fill=\"%s\" fill-opacity=\"0.85\" d=\"",
 		mrcctl_drill_colours[rail % (sizeof(mrcctl_drill_colours) / sizeof(char *))]);
-	for (uint32_t i = 0; i < 2 * p->column_count; i++) {
-		bool is_back = i >= p->column_count;
-		uint32_t c = is_back ? 2 * p->column_count - 1 - i : i;
+	for (uint32_t i = 0; i < 2 * COLUMNS; i++) {
+		bool is_back = i >= COLUMNS;
+		uint32_t c = is_back ? 2 * COLUMNS - 1 - i : i;
 		double y = picture_y(p, p->edges[(size_t)c * (rails + 1) + rail + !is_back]);
 		double x1 = picture_x(p, picture_t(p, c + is_back));
 		double x2 = picture_x(p, picture_t(p, c + !is_back));
@@ -241,7 +239,6 @@ int mrcctl_drill_picture(const struct mrcctl_drill_record *record,
 			 const struct mrcctl_drill_result *results, size_t result_count, FILE *out)
 {
 	struct picture p = {.record = record, .top = 1};
-	uint64_t columns;
 
 	if (record->sample_count < 2 || record->rail_count == 0)
 		return -ENODATA;
@@ -249,9 +246,7 @@ int mrcctl_drill_picture(const struct mrcctl_drill_record *record,
 	p.to_ns = record->samples[record->sample_count - 1].t_ns;
 	if (p.to_ns <= p.from_ns)
 		return -ENODATA;
-	columns = (p.to_ns - p.from_ns) / STEP_NS;
-	p.column_count = 1 + (columns < COLUMNS ? (uint32_t)columns : COLUMNS);
-	p.edges = calloc((size_t)p.column_count * (record->rail_count + 1), sizeof(*p.edges));
+	p.edges = calloc((size_t)COLUMNS * (record->rail_count + 1), sizeof(*p.edges));
 	if (p.edges == NULL)
 		return -ENOMEM;
 	picture_fill(&p);
