@@ -30,7 +30,7 @@ struct request {
 };
 
 /* Looks at one message of a dump; false: enough. */
-typedef bool (*look_fn)(const struct nlmsghdr *nlh, void *context);
+typedef bool (*look_fn)(struct nlmsghdr *nlh, void *context);
 
 /* The answer to a request: what NLMSG_ERROR says, or 0 at the end of a dump. */
 static int answer_take(int fd, look_fn look, void *context)
@@ -97,17 +97,18 @@ struct loss {
 	char text[INET6_ADDRSTRLEN + 8]; /* ""; else what would be lost */
 };
 
-static const void *attribute(const struct rtattr *first, unsigned left, unsigned type)
+/* Not const: the macros of rtnetlink cast it away. */
+static const void *attribute(struct rtattr *first, unsigned left, unsigned type)
 {
-	for (const struct rtattr *at = first; RTA_OK(at, left); at = RTA_NEXT(at, left))
+	for (struct rtattr *at = first; RTA_OK(at, left); at = RTA_NEXT(at, left))
 		if (at->rta_type == type)
 			return RTA_DATA(at);
 	return NULL;
 }
 
-static bool look_at_route(const struct nlmsghdr *nlh, void *context)
+static bool look_at_route(struct nlmsghdr *nlh, void *context)
 {
-	const struct rtmsg *route = NLMSG_DATA(nlh);
+	struct rtmsg *route = NLMSG_DATA(nlh);
 	unsigned left = RTM_PAYLOAD(nlh);
 	const unsigned *out = attribute(RTM_RTA(route), left, RTA_OIF);
 	const void *to = attribute(RTM_RTA(route), left, RTA_DST);
@@ -125,9 +126,9 @@ static bool look_at_route(const struct nlmsghdr *nlh, void *context)
 	return false;
 }
 
-static bool look_at_address(const struct nlmsghdr *nlh, void *context)
+static bool look_at_address(struct nlmsghdr *nlh, void *context)
 {
-	const struct ifaddrmsg *ifa = NLMSG_DATA(nlh);
+	struct ifaddrmsg *ifa = NLMSG_DATA(nlh);
 	const void *address = attribute(IFA_RTA(ifa), IFA_PAYLOAD(nlh), IFA_ADDRESS);
 	struct loss *loss = context;
 
