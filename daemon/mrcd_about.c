@@ -178,9 +178,9 @@ static uint8_t mrcd_about_kind(const struct mrcd_rail *rail)
 	if (rail->ops->describe != NULL)
 		rail->ops->describe(rail, object);
 	layer = json_string_value(json_object_get(json_object_get(object, "verbs"), "link_layer"));
-	for (uint8_t i = 0; layer != NULL && i < MRC_ABOUT_KIND_COUNT; i++) {
-		if (strcmp(layer, mrc_about_kind_name(i)) == 0)
-			kind = i;
+	for (int i = 0; layer != NULL && i < MRC_ABOUT_KIND_COUNT; i++) {
+		if (strcmp(layer, mrc_about_kind_name((uint8_t)i)) == 0)
+			kind = (uint8_t)i;
 	}
 	json_decref(object);
 	return kind;

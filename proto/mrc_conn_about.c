@@ -14,12 +14,23 @@ static bool may_tell(const struct mrc_conn *conn, const struct mrc_path *path)
 	       path->features & MRC_FEATURE_ABOUT;
 }
 
+/* As the peer would read them. */
+static bool is_same(const struct mrc_about *a, const struct mrc_about *b)
+{
+	uint8_t bytes[2][MRC_ABOUT_BYTES_MAX] = {{0}};
+	struct mrc_cursor c = {.at = bytes[0], .end = bytes[1], .ok = true};
+
+	mrc_about_put(a, &c);
+	c = (struct mrc_cursor){.at = bytes[1], .end = bytes[1] + sizeof(bytes[1]), .ok = true};
+	mrc_about_put(b, &c);
+	return !memcmp(bytes[0], bytes[1], sizeof(bytes[0]));
+}
+
 int mrc_conn_about_event(struct mrc_conn *conn, const struct mrc_ev_about *ev)
 {
 	if (ev->index >= conn->path_count)
 		return -EINVAL;
-	if (conn->abouts[ev->index].is_given &&
-	    !memcmp(&conn->abouts[ev->index].own, ev->about, sizeof(*ev->about)))
+	if (conn->abouts[ev->index].is_given && is_same(&conn->abouts[ev->index].own, ev->about))
 		return 0;
 	conn->abouts[ev->index].own = *ev->about;
 	conn->abouts[ev->index].is_given = true;

@@ -129,7 +129,7 @@ struct mrc_ev_key {
 
 struct mrc_ev_about {
 	uint8_t index;
-	const struct mrc_about *about; /* copied; told again when a byte of it differs */
+	const struct mrc_about *about; /* copied; told again when something of it differs */
 };
 
 struct mrc_ev_arrived {

@@ -165,7 +165,7 @@ static int doctor_route_ask(int fd, const union doctor_address *to,
 			 .nlmsg_flags = NLM_F_REQUEST},
 		.route = {.rtm_family = (uint8_t)to->any.sa_family},
 	};
-	uint8_t answer[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
+	uint8_t answer[4096] __attribute__((aligned(NLMSG_ALIGNTO))) = {0};
 	const struct nlmsghdr *got = (const struct nlmsghdr *)answer;
 	const struct rtattr *attribute;
 	size_t len;
@@ -182,6 +182,8 @@ static int doctor_route_ask(int fd, const union doctor_address *to,
 	count = doctor_netlink_ask(fd, &ask.head, answer, sizeof(answer));
 	if (count < 0)
 		return (int)count;
+	if (got->nlmsg_type != RTM_NEWROUTE || got->nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)))
+		return -EBADMSG;
 	*index_out = 0;
 	left = (int)RTM_PAYLOAD(got);
 	for (attribute = RTM_RTA(NLMSG_DATA(got)); RTA_OK(attribute, left);
@@ -339,7 +341,7 @@ static void doctor_probe_pfc(int fd, struct doctor_rail *rail)
 			 .nlmsg_flags = NLM_F_REQUEST},
 		.dcb = {.dcb_family = AF_UNSPEC, .cmd = DCB_CMD_IEEE_GET},
 	};
-	uint8_t answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
+	uint8_t answer[8192] __attribute__((aligned(NLMSG_ALIGNTO))) = {0};
 	const struct nlmsghdr *got = (const struct nlmsghdr *)answer;
 	const struct rtattr *ieee, *pfc;
 	struct ieee_pfc value;

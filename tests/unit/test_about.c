@@ -108,10 +108,11 @@ static void what_is_out_of_range_is_refused(void **state)
 
 static void every_kind_has_a_name_of_its_own(void **state)
 {
-	for (uint8_t i = 0; i < MRC_ABOUT_KIND_COUNT; i++) {
-		assert_string_not_equal(mrc_about_kind_name(i), "?");
-		for (uint8_t n = 0; n < i; n++)
-			assert_string_not_equal(mrc_about_kind_name(i), mrc_about_kind_name(n));
+	for (int i = 0; i < MRC_ABOUT_KIND_COUNT; i++) {
+		assert_string_not_equal(mrc_about_kind_name((uint8_t)i), "?");
+		for (int n = 0; n < i; n++)
+			assert_string_not_equal(mrc_about_kind_name((uint8_t)i),
+						mrc_about_kind_name((uint8_t)n));
 	}
 	assert_string_equal(mrc_about_kind_name(MRC_ABOUT_KIND_COUNT), "?");
 }

@@ -906,8 +906,8 @@ static void answers_of_any_shape_are_borne(void **state)
 		"{}",
 		"[]",
 		"{\"rails\":7,\"peers\":[[],3,{\"name\":5}]}",
-		"[{},[],null,{\"name\":null,\"verbs\":[]},{\"name\":\"x\",\"verbs\":{\"device\":1}}"
-		"]",
+		"[{},[],null,{\"name\":null,\"verbs\":[]}]",
+		"[{\"name\":\"x\",\"verbs\":{\"device\":1}}]",
 		"[{\"peer\":\"b\",\"rail\":\"x\",\"address\":\"\",\"about\":{}}]",
 	};
 
