@@ -546,6 +546,48 @@ static void event_log_has_what_befell_and_flaps_stay_counted(void **state)
 	json_decref(paths);
 }
 
+/* The kind of the near host's last event. */
+static bool is_last_event(const char *kind)
+{
+	uint64_t count = mrcd_event_log_count(wire->hosts[0]->events);
+	json_t *answer = mrcd_event_log_json(wire->hosts[0]->events, count - 1);
+	json_t *event = json_array_get(json_object_get(answer, "events"), 0);
+	bool is_it = strcmp(json_string_value(json_object_get(event, "kind")), kind) == 0;
+
+	json_decref(answer);
+	return is_it;
+}
+
+static void run_until_event(const char *kind)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	while (!is_last_event(kind)) {
+		turn();
+		poll(NULL, 0, 1);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec - begin.tv_sec > PATIENCE_S)
+			fail_msg("no %s", kind);
+	}
+}
+
+static void silence_is_an_event_when_it_lasts(void **state)
+{
+	uint64_t silent_ns;
+
+	start();
+	run_until_good(RAILS, RAILS);
+	turn();
+	wire->is_dropping = true;
+	while (!info_of(0).is_peer_silent)
+		turn();
+	silent_ns = wire->hosts[0]->now_ns;
+	assert_false(is_last_event("peer-silent"));
+	run_until_event("peer-silent");
+	assert_true(wire->hosts[0]->now_ns - silent_ns >= 90 * MRC_MS); /* noted a turn before */
+}
+
 /* Its own rail may know nothing of it yet: what is said into it makes trouble only. */
 static void a_link_is_mute_when_either_port_is_down(void **state)
 {
@@ -826,6 +868,7 @@ int main(void)
 		TEST(peer_takes_up_nothing_new_once_stopped),
 		TEST(rail_carrier_loss_takes_its_paths_out_and_is_counted_once),
 		TEST(event_log_has_what_befell_and_flaps_stay_counted),
+		TEST(silence_is_an_event_when_it_lasts),
 		TEST(a_link_is_mute_when_either_port_is_down),
 		TEST(a_link_that_is_drained_tells_it_the_peer),
 		TEST(peer_begins_no_attempt_without_carrier),
