@@ -22,7 +22,8 @@ static int parse(const char *text, struct mrcd_http_request *out)
 	int r;
 
 	assert_non_null(copy);
-	memcpy(copy, text, len);
+	for (size_t i = 0; i < len; i++)
+		copy[i] = text[i]; /* without the 0 at its end */
 	r = mrcd_http_request_parse(copy, len, out);
 	free(copy);
 	return r;
