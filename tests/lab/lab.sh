@@ -33,6 +33,7 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${MRCCTL:=$MRC_BUILD/tools/mrcctl}"
 : "${MRC_PERF:=$MRC_BUILD/tools/mrc-perf}"
 : "${LAB_RELAY:=$MRC_BUILD/tests/lab/relay}"
+: "${LAB_KEEPER:=$MRC_BUILD/tests/lab/keeper}"
 : "${LAB_SLOWNESS:=1}" # how many times longer to wait: sanitizers and valgrind are slow
 : "${LAB_POLL:=0.02}" # seconds between two looks at a condition: looking costs processes
 : "${LAB_MTU:=1500}"
@@ -42,6 +43,7 @@ LAB_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${LAB_RAIL_MORE:=}"    # more keys of each rail, as `, retry-count: 3`
 : "${LAB_USER=root}"       # who a daemon is; "": the configuration says nothing (daemons that do not know it)
 : "${LAB_KEY_GROUP:=}"    # may read the keys: of daemons that are not root
+: "${LAB_KEPT:=}"         # not empty: daemons run under a keeper (keeper.c), and lab_restart works
 : "${LAB_YAML:=}"         # the rest of the configuration where a test says nothing about it
 
 LAB_DIR=
@@ -554,10 +556,30 @@ lab_mrcd() {
 	[ -x "$MRCD" ] || lab_fail "no daemon at $MRCD: build it, or set MRC_BUILD"
 	lab_conf_write "$@"
 	# shellcheck disable=SC2086 # words on purpose
-	lab_spawn "mrcd-$host" "$host" ${LAB_WRAP:-} "$MRCD" --config "$LAB_DIR/host/$host/mrcd.yaml"
+	lab_spawn "mrcd-$host" "$host" ${LAB_KEPT:+"$LAB_KEEPER" "$LAB_DIR/host/$host/kept"} \
+		${LAB_WRAP:-} "$MRCD" --config "$LAB_DIR/host/$host/mrcd.yaml"
 	lab_wait_for "mrcd on $host to answer" 10 lab_mrcd_answers_or_ended "$host"
 	lab_alive "mrcd-$host" || lab_fail "mrcd on $host ended at its start"
 }
+
+# lab_restart HOST...: as `systemctl restart`, of a daemon started with LAB_KEPT; of several hosts at once
+lab_restart() {
+	local host starts=()
+	for host in "$@"; do
+		starts+=("$(lab_kept_count "$host" ready)")
+		kill -HUP "$(lab_pid "mrcd-$host")"
+	done
+	for host in "$@"; do
+		lab_wait_for "mrcd on $host to be ready again" 20 lab_kept_above "$host" ready "${starts[0]}"
+		starts=("${starts[@]:1}")
+	done
+}
+
+# How often its keeper said so: start, ready, stored, removed, ended
+lab_kept_count() { grep -c " $2 " "$LAB_DIR/log/mrcd-$1.out" || :; }
+lab_kept_above() { [ "$(lab_kept_count "$1" "$2")" -gt "$3" ]; }
+# The daemon behind its keeper
+lab_kept_pid() { cat "$LAB_DIR/host/$1/kept.pid"; }
 
 lab_mrcd_answers_or_ended() { lab_ended "mrcd-$1" || lab_mrcctl "$1" status --json; }
 
