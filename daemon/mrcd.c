@@ -22,8 +22,11 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "mrcd_bundle.h"
 #include "mrcd_conf.h"
 #include "mrcd_event_log.h"
+#include "mrcd_handover.h"
+#include "mrcd_heritage.h"
 #include "mrcd_log.h"
 #include "mrcd_privilege.h"
 #include "mrcd_reload.h"
@@ -38,6 +41,7 @@
 struct mrcd {
 	struct mrcd_conf *conf;                  /* ours; the one in force */
 	struct mrcd_worker *worker;              /* ours */
+	struct mrcd_handover *handover;          /* ours; NULL until we end and leave our state */
 	int lock_fd;                             /* ours; held as long as we run */
 	struct event *sigterm, *sigint, *sighup; /* ours */
 	struct event *status_timer;              /* ours; NULL: nobody wants to be told */
@@ -61,7 +65,8 @@ static void mrcd_usage(FILE *out)
 		"      --version      print the version\n"
 		"  -h, --help         print this\n"
 		"\n"
-		"Signals: TERM and INT end it; HUP reads the configuration again.\n");
+		"Signals: TERM ends it, and leaves its programs to the next one where systemd\n"
+		"starts it again; INT ends it; HUP reads the configuration again.\n");
 }
 
 /* ---- configuration ---- */
@@ -120,13 +125,23 @@ static int mrcd_read_again(void *context, struct mrcd_reload *reload_out)
 
 /* ---- signals and the service manager ---- */
 
+static void mrcd_end(void *context)
+{
+	struct mrcd *mrcd = context;
+
+	event_base_loopbreak(mrcd->worker->base);
+}
+
+/* INT, or TERM once more, does not wait for anything. */
 static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *context)
 {
 	struct mrcd *mrcd = context;
 
 	mrcd_notice("ending: asked by signal %d", (int)signal_number);
 	sd_notify(0, "STOPPING=1\nSTATUS=ending");
-	event_base_loopbreak(mrcd->worker->base);
+	if (signal_number != SIGTERM || mrcd->handover != NULL || !mrcd_handover_is_possible() ||
+	    mrcd_handover_begin(mrcd->worker, mrcd_end, mrcd, &mrcd->handover) < 0)
+		mrcd_end(mrcd);
 }
 
 static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *context)
@@ -199,15 +214,21 @@ static void mrcd_free_event(struct event *ev)
 		event_free(ev);
 }
 
+/* What the service manager passed. Owned by mrcd_start(). */
+struct mrcd_passed {
+	int client_fd; /* the client socket; -1: none */
+	int state_fds[MRCD_BUNDLES_MAX];
+	uint32_t state_count;
+};
+
 /*
- * The client socket, when the service manager holds it: named "mrcd" (or by
- * its unit, the manager's default). *fd_out is -1 when there is none.
+ * The client socket is named "mrcd" (or by its unit, the manager's default), what the daemon
+ * before us left is MRCD_HANDOVER_NAME; anything else is closed.
  */
-static int mrcd_take_client_fd(int *fd_out)
+static int mrcd_take_passed(struct mrcd_passed *passed)
 {
 	char **names = NULL;
 	int count = sd_listen_fds_with_names(1, &names);
-	int client_fd = -1;
 
 	if (count < 0) {
 		mrcd_err("the sockets passed by the service manager cannot be taken: %s",
@@ -219,8 +240,12 @@ static int mrcd_take_client_fd(int *fd_out)
 		bool is_named =
 			strcmp(names[i], "mrcd") == 0 || strcmp(names[i], "mrcd.socket") == 0;
 
-		if (is_named && client_fd < 0 && sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) > 0) {
-			client_fd = fd;
+		if (is_named && passed->client_fd < 0 &&
+		    sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) > 0) {
+			passed->client_fd = fd;
+		} else if (strcmp(names[i], MRCD_HANDOVER_NAME) == 0 &&
+			   passed->state_count < MRCD_BUNDLES_MAX) {
+			passed->state_fds[passed->state_count++] = fd;
 		} else {
 			mrcd_warn("passed socket \"%s\" is not the client socket (name mrcd, "
 				  "sequential packets, listening) and is closed",
@@ -230,7 +255,6 @@ static int mrcd_take_client_fd(int *fd_out)
 		free(names[i]);
 	}
 	free(names);
-	*fd_out = client_fd;
 	return 0;
 }
 
@@ -335,11 +359,57 @@ static int mrcd_drop_root(const struct mrcd_conf *conf, const struct mrcd_privil
 
 /* ---- main ---- */
 
+/* client_fd is ours to pass on or close. heritage: NULL, or what we go on from. */
+static int mrcd_start_worker(struct mrcd *mrcd, int client_fd, struct mrcd_heritage *heritage)
+{
+	int r = mrcd_worker_new(mrcd->conf, &mrcd->worker);
+
+	if (r == 0 && heritage != NULL)
+		r = mrcd_heritage_apply(heritage, mrcd->worker);
+	if (r < 0) {
+		if (client_fd >= 0)
+			close(client_fd);
+		return r;
+	}
+	mrcd->worker->read_again = mrcd_read_again;
+	mrcd->worker->read_again_context = mrcd;
+	mrcd_note(mrcd, MRCD_EVENT_STARTED, "version " MRC_VERSION);
+	return mrcd_worker_start(mrcd->worker, client_fd, heritage);
+}
+
+/* All of what was left, or nothing of it. */
+static int mrcd_start_or_go_on(struct mrcd *mrcd, const struct mrcd_passed *passed)
+{
+	struct mrcd_heritage *heritage = NULL;
+	int spare_fd = -1, r;
+
+	if (passed->state_count > 0)
+		heritage = mrcd_heritage_open(passed->state_fds, passed->state_count, mrcd->conf);
+	for (uint32_t i = 0; i < passed->state_count; i++)
+		close(passed->state_fds[i]);
+	if (heritage == NULL)
+		return mrcd_start_worker(mrcd, passed->client_fd, NULL);
+	if (passed->client_fd >= 0)
+		spare_fd = fcntl(passed->client_fd, F_DUPFD_CLOEXEC, 3);
+	r = mrcd_start_worker(mrcd, passed->client_fd, heritage);
+	mrcd_heritage_free(heritage);
+	if (r == 0) {
+		if (spare_fd >= 0)
+			close(spare_fd);
+		return 0;
+	}
+	mrcd_warn("starting with nothing; programs of the daemon before have to attach again");
+	mrcd_worker_free(mrcd->worker);
+	mrcd->worker = NULL;
+	return mrcd_start_worker(mrcd, spare_fd, NULL);
+}
+
 static int mrcd_start(struct mrcd *mrcd)
 {
 	const struct mrcd_privilege_user *user;
 	struct mrcd_privilege_user found;
-	int client_fd = -1, r;
+	struct mrcd_passed passed = {.client_fd = -1};
+	int r;
 
 	signal(SIGPIPE, SIG_IGN);
 	mrcd_raise_nofile();
@@ -350,22 +420,13 @@ static int mrcd_start(struct mrcd *mrcd)
 	if (r == 0 && user != NULL)
 		r = mrcd_drop_root(mrcd->conf, user);
 	if (r == 0)
-		r = mrcd_take_client_fd(&client_fd);
+		r = mrcd_take_passed(&passed);
 	if (r < 0)
 		return r;
 	if (mrcd->conf->worker_count > 1)
 		mrcd_warn("workers: %u: this version has one and uses one",
 			  mrcd->conf->worker_count);
-	r = mrcd_worker_new(mrcd->conf, &mrcd->worker);
-	if (r < 0) {
-		if (client_fd >= 0)
-			close(client_fd);
-		return r;
-	}
-	mrcd->worker->read_again = mrcd_read_again;
-	mrcd->worker->read_again_context = mrcd;
-	mrcd_note(mrcd, MRCD_EVENT_STARTED, "version " MRC_VERSION);
-	r = mrcd_worker_start(mrcd->worker, client_fd);
+	r = mrcd_start_or_go_on(mrcd, &passed);
 	if (r < 0)
 		return r;
 	r = mrcd_add_signals(mrcd);
@@ -411,6 +472,7 @@ static int mrcd_run(const char *file)
 	mrcd_free_event(mrcd.sighup);
 	mrcd_free_event(mrcd.sigint);
 	mrcd_free_event(mrcd.sigterm);
+	mrcd_handover_free(mrcd.handover);
 	mrcd_worker_free(mrcd.worker);
 	mrcd_conf_free(mrcd.conf);
 	if (mrcd.lock_fd >= 0)

@@ -150,6 +150,25 @@ int mrcd_arena_take(struct mrcd_arena *arena, uint64_t len_bytes, uint64_t *offs
 	return run_take(arena, begin, count, offset_out) ? 0 : -ENOMEM;
 }
 
+int mrcd_arena_claim(struct mrcd_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+	uint64_t wanted = pages_of(len_bytes);
+	uint64_t begin = (offset - arena->start_offset) / MRCD_ARENA_PAGE_BYTES;
+	uint32_t at, count;
+
+	if (offset < arena->start_offset || offset % MRCD_ARENA_PAGE_BYTES != 0 ||
+	    begin >= arena->page_count || wanted > arena->page_count - begin)
+		return -EINVAL;
+	at = (uint32_t)begin;
+	count = (uint32_t)wanted;
+	if (bit_is_set(arena->used, at) || page_find(arena, at, true) < at + count)
+		return -EEXIST;
+	bits_write(arena->used, at, count, true);
+	bits_write(arena->first, at, 1, true);
+	arena->used_count += count;
+	return 0;
+}
+
 void mrcd_arena_rotate(struct mrcd_arena *arena, uint64_t span_bytes)
 {
 	arena->span = (uint32_t)MRC_MIN(pages_of(span_bytes), (uint64_t)arena->page_count);

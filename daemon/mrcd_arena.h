@@ -37,6 +37,13 @@ int mrcd_arena_take(struct mrcd_arena *arena, uint64_t len_bytes, uint64_t *offs
 void mrcd_arena_give(struct mrcd_arena *arena, uint64_t offset, uint64_t len_bytes);
 
 /*
+ * Take exactly these bytes, in a piece that mrcd_arena_give() gives back: for books that are
+ * opened anew over memory that is in use. -EINVAL: they lie beyond it, or begin within a page.
+ * -EEXIST: some of it is taken.
+ */
+int mrcd_arena_claim(struct mrcd_arena *arena, uint64_t offset, uint64_t len_bytes);
+
+/*
  * Use memory given back as late as may be, instead of at once: take what lies
  * behind the last run taken, and begin anew beyond span_bytes. For the hunt for
  * late writes (mrcd_poison.h).

@@ -115,7 +115,8 @@ void mrcd_client_side_schedule(struct mrcd_client_side *side)
 {
 	struct timeval now = {0};
 
-	if (side->is_turn_due)
+	/* Paused, nothing is read; what must be done all the same, mrcd_client_side_settle() does. */
+	if (side->is_turn_due || side->is_paused)
 		return;
 	side->is_turn_due = true;
 	/* By the timer: made active from its own callback it would run again before any I/O. */
@@ -260,6 +261,17 @@ static void dead_bury(struct mrcd_client_side *side)
 	}
 }
 
+bool mrcd_client_side_settle(struct mrcd_client_side *side)
+{
+	bool is_any = !TAILQ_EMPTY(&side->dead) || side->touched_count > 0;
+
+	MRC_ASSERT(side->is_paused);
+	dead_bury(side);
+	side->touched_count = 0; /* whoever pauses us pumps all peers */
+	mrcd_client_side_flush(side);
+	return is_any;
+}
+
 /* ---- the turn ---- */
 
 void mrcd_client_activate(struct mrcd_client *client)
@@ -315,6 +327,8 @@ void mrcd_client_side_turn(struct mrcd_client_side *side)
 	bool had_work = !TAILQ_EMPTY(&side->dead) || side->touched_count > 0;
 	uint32_t pump_count;
 
+	if (side->is_paused)
+		return; /* mrcd_client_side_settle() does what is to be done all the same */
 	/* Each once; who stays goes to the end of the line. */
 	while (last != NULL && (client = TAILQ_FIRST(&side->active)) != NULL) {
 		bool stays;
@@ -472,33 +486,63 @@ static void attach_refuse(struct mrcd_client_side *side, int fd, int status, con
 	welcome_send(fd, &welcome, NULL);
 }
 
-/* Put a new client among the others, with its events. Takes over fd on success. */
-static int client_list(struct mrcd_client_side *side, struct mrcd_client *client,
-		       const struct ucred *cred, int fd)
+int mrcd_client_meet(struct mrcd_client *client)
 {
-	uint32_t index = 0;
+	struct event_base *base = client->side->worker->base;
+	struct ucred cred;
+	socklen_t cred_len = sizeof(cred);
 
-	while (side->clients[index] != NULL)
-		index++;
-	MRC_ASSERT(index < side->clients_max);
-	client->pid = cred->pid;
-	client->uid = cred->uid;
-	client->gid = cred->gid;
-	client->index = index;
-	client->socket_event =
-		event_new(side->worker->base, fd, EV_READ | EV_PERSIST, on_socket, client);
-	client->bell_event = event_new(side->worker->base, client->bell_fd,
-				       EV_READ | EV_PERSIST | EV_ET, on_bell, client);
-	if (client->socket_event == NULL || client->bell_event == NULL ||
-	    event_add(client->socket_event, NULL) < 0 || event_add(client->bell_event, NULL) < 0)
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0)
+		return -errno;
+	client->pid = cred.pid;
+	client->uid = cred.uid;
+	client->gid = cred.gid;
+	client->socket_event = event_new(base, client->fd, EV_READ | EV_PERSIST, on_socket, client);
+	client->bell_event =
+		event_new(base, client->bell_fd, EV_READ | EV_PERSIST | EV_ET, on_bell, client);
+	return client->socket_event == NULL || client->bell_event == NULL ? -ENOMEM : 0;
+}
+
+int mrcd_client_watch(struct mrcd_client *client)
+{
+	if (event_add(client->socket_event, NULL) < 0 || event_add(client->bell_event, NULL) < 0)
 		return -ENOMEM;
 	client->bell_source.on_readable = on_bell_lookout;
-	mrcd_lookout_add(side->worker->lookout, client->bell_fd, &client->bell_source, true);
-	client->generation = ++side->generations[index];
-	client->fd = fd;
+	mrcd_lookout_add(client->side->worker->lookout, client->bell_fd, &client->bell_source,
+			 true);
+	return 0;
+}
+
+void mrcd_client_list(struct mrcd_client *client, uint32_t index, uint32_t generation)
+{
+	struct mrcd_client_side *side = client->side;
+
+	MRC_ASSERT(index < side->clients_max);
+	MRC_ASSERT(side->clients[index] == NULL);
+	client->index = index;
+	client->generation = generation;
 	side->clients[index] = client;
 	side->client_count++;
 	side->client_alive_count++;
+}
+
+/* A new client, in the first free slot. Takes over fd on success. */
+static int client_begin(struct mrcd_client_side *side, struct mrcd_client *client, int fd)
+{
+	uint32_t index = 0;
+	int r;
+
+	while (side->clients[index] != NULL)
+		index++;
+	client->fd = fd;
+	r = mrcd_client_meet(client);
+	if (r == 0)
+		r = mrcd_client_watch(client);
+	if (r < 0) {
+		client->fd = -1;
+		return r;
+	}
+	mrcd_client_list(client, index, ++side->generations[index]);
 	return 0;
 }
 
@@ -544,7 +588,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	event_free(pending->event);
 	pending->event = NULL;
 	mrcd_client_welcome(client, version, &welcome);
-	r = client_list(side, client, &cred, fd);
+	r = client_begin(side, client, fd);
 	if (r < 0) {
 		attach_refuse(side, fd, r, "the daemon is out of memory");
 		mrcd_client_close(client);
@@ -558,12 +602,12 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 			client_hang_up(client); /* it has gone already */
 	}
 	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
-		if (i != MRC_ABI_FD_DAEMON_BELL)
+		if (!mrcd_attach_is_lent((enum mrc_abi_fd)i))
 			close(fds[i]);
 	pending_free(pending);
 }
 
-static void pending_new(struct mrcd_client_side *side, int fd)
+void mrcd_pending_new(struct mrcd_client_side *side, int fd)
 {
 	struct timeval timeout = mrcd_timeval_of(side->worker->conf->handshake_timeout_ns);
 	struct mrcd_pending *pending = calloc(1, sizeof(*pending));
@@ -594,7 +638,7 @@ static void on_listen(evutil_socket_t fd, short what, void *context)
 		int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (client_fd >= 0) {
-			pending_new(side, client_fd);
+			mrcd_pending_new(side, client_fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -619,6 +663,11 @@ static void on_listen_retry(evutil_socket_t fd, short what, void *context)
 }
 
 /* ---- the whole ---- */
+
+void mrcd_client_side_path(const struct mrcd_worker *worker, char path_out[MRCD_SOCKET_PATH_BYTES])
+{
+	snprintf(path_out, MRCD_SOCKET_PATH_BYTES, "%s/mrcd.sock", worker->conf->runtime_dir);
+}
 
 /* Bind path; a socket that a daemon before us left behind is replaced, one that answers is not. */
 static int socket_listen(const char *path, int *fd_out)
@@ -668,7 +717,6 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 		return -ENOMEM;
 	side->worker = worker;
 	side->limits = &worker->conf->clients;
-	side->window = side->limits->window_messages;
 	side->listen_fd = listen_fd;
 	side->sigbus_fd = -1;
 	side->deadline_ns = MRC_NEVER;
@@ -684,7 +732,8 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	TAILQ_INIT(&side->active);
 	TAILQ_INIT(&side->bells);
 	TAILQ_INIT(&side->dead);
-	MRC_ASSERT(side->window > 0 && (side->window & (side->window - 1)) == 0);
+	MRC_ASSERT(side->limits->window_messages > 0);
+	MRC_ASSERT((side->limits->window_messages & (side->limits->window_messages - 1)) == 0);
 
 	r = -ENOMEM;
 	side->clients = calloc(side->clients_max, sizeof(struct mrcd_client *));
@@ -703,7 +752,7 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 		goto err;
 	}
 	if (listen_fd < 0) {
-		snprintf(side->path, sizeof(side->path), "%s/mrcd.sock", worker->conf->runtime_dir);
+		mrcd_client_side_path(worker, side->path);
 		r = socket_listen(side->path, &side->listen_fd);
 		if (r < 0) {
 			mrcd_err("cannot listen for clients at %s: %s", side->path,
@@ -734,6 +783,11 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 err:
 	mrcd_client_side_free(side);
 	return r;
+}
+
+void mrcd_client_side_own(struct mrcd_client_side *side)
+{
+	mrcd_client_side_path(side->worker, side->path);
 }
 
 static void event_free_any(struct event *event)

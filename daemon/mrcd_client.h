@@ -13,7 +13,14 @@
 
 #include <jansson.h>
 
+#include "mrcd_bundle.h"
+#include "mrcd_image.h"
 #include "mrcd_worker.h"
+
+#define MRCD_SOCKET_PATH_BYTES 128
+
+/* <runtime-dir>/mrcd.sock */
+void mrcd_client_side_path(const struct mrcd_worker *worker, char path_out[MRCD_SOCKET_PATH_BYTES]);
 
 /*
  * Listen at <runtime-dir>/mrcd.sock, or take over `listen_fd` when it is not
@@ -21,6 +28,8 @@
  */
 int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 			 struct mrcd_client_side **clients_out);
+/* The socket taken over is not somebody else's: its file is ours to remove at the end. */
+void mrcd_client_side_own(struct mrcd_client_side *clients);
 void mrcd_client_side_free(struct mrcd_client_side *clients);
 
 /*
@@ -36,6 +45,34 @@ void mrcd_client_side_turn(struct mrcd_client_side *clients);
 
 /* End of a pump: ring the bells of clients that got completions. */
 void mrcd_client_side_flush(struct mrcd_client_side *clients);
+
+/* ---- from one daemon to the next (mrcd_handover.h); `peers` are numbered as in the image ---- */
+
+/* Read nothing of clients any more. What engines say of them is still done. */
+void mrcd_client_side_pause(struct mrcd_client_side *clients);
+/* Paused: take dead clients apart. True: something was done, and engines may have something to say. */
+bool mrcd_client_side_settle(struct mrcd_client_side *clients);
+/*
+ * All descriptors of clients, of those who are about to attach, and of the socket if it is
+ * ours. One that cannot be passed on ends its client. Negative errno: the rest cannot, either.
+ */
+int mrcd_client_side_pack(struct mrcd_client_side *clients, struct mrcd_bundle *bundle);
+/* Nothing may change between this and the end. */
+void mrcd_client_side_save(const struct mrcd_client_side *clients, struct mrcd_peer *const *peers,
+			   uint32_t peer_count, struct mrcd_image_out *out);
+/* It has worked: what is shared with clients belongs to the next daemon, and freeing leaves it alone. */
+void mrcd_client_side_leave(struct mrcd_client_side *clients);
+
+/*
+ * Of a fresh client side: be what was saved. peers[i] NULL: there is no such peer any more.
+ * Takes descriptors out of the parcels. On error `why` says why, and the client side must be freed.
+ */
+int mrcd_client_side_restore(struct mrcd_client_side *clients, struct mrcd_peer *const *peers,
+			     uint32_t peer_count, struct mrcd_image_in *in,
+			     struct mrcd_parcel *parcels, uint32_t parcel_count,
+			     char why[MRCD_IMAGE_WHY_BYTES]);
+/* After that: read clients again. */
+void mrcd_client_side_resume(struct mrcd_client_side *clients);
 
 /* For mrcctl: an array of clients with their counters. New reference. */
 json_t *mrcd_client_side_json(const struct mrcd_client_side *clients);

@@ -54,15 +54,19 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		      uint32_t *version_out, char *text, size_t text_bytes)
 {
 	uint32_t of_user = 0;
+	uint32_t version;
 
 	if (len_bytes != (ssize_t)sizeof(*attach) || attach->magic != MRC_ABI_MAGIC) {
 		snprintf(text, text_bytes, "the first packet was not an attach request");
 		return -EPROTO;
 	}
-	if (attach->version_min > MRC_ABI_VERSION || attach->version_max < MRC_ABI_VERSION) {
+	/* The newest that both speak. */
+	version = MRC_MIN(attach->version_max, MRC_ABI_VERSION);
+	if (attach->version_min > version || version < MRC_ABI_VERSION_OLDEST) {
 		snprintf(text, text_bytes,
-			 "the program speaks ABI versions %u to %u, this daemon speaks %u",
-			 attach->version_min, attach->version_max, MRC_ABI_VERSION);
+			 "the program speaks ABI versions %u to %u, this daemon speaks %u to %u",
+			 attach->version_min, attach->version_max, MRC_ABI_VERSION_OLDEST,
+			 MRC_ABI_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	if (attach->send_arena_bytes > quota->send_arena_bytes) {
@@ -91,14 +95,13 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 			 (unsigned)uid);
 		return -EMFILE;
 	}
-	*version_out = MRC_ABI_VERSION;
+	*version_out = version;
 	return 0;
 }
 
-/* A sealed memfd of this size, mapped; *fd_out is the caller's. `why`, also_bytes: see mrcd_memfd_new(). */
+/* A sealed memfd of this size, mapped. `why`, also_bytes: see mrcd_memfd_new(). */
 static int map_new(struct mrcd_map *map, const char *name, uint64_t len_bytes,
-		   uint64_t huge_page_bytes, uint64_t also_bytes, int *fd_out,
-		   char why[MRCD_MEMFD_TEXT_BYTES])
+		   uint64_t huge_page_bytes, uint64_t also_bytes, char why[MRCD_MEMFD_TEXT_BYTES])
 {
 	struct mrcd_memfd memfd;
 	int r = mrcd_memfd_new(name, len_bytes, huge_page_bytes, also_bytes, &memfd, why);
@@ -107,11 +110,11 @@ static int map_new(struct mrcd_map *map, const char *name, uint64_t len_bytes,
 		return r;
 	*map = (struct mrcd_map){
 		.addr = memfd.addr,
+		.fd = memfd.fd,
 		.len_bytes = memfd.len_bytes,
 		.page_bytes = memfd.page_bytes,
 		.sigbus_slot = UINT32_MAX,
 	};
-	*fd_out = memfd.fd;
 	return 0;
 }
 
@@ -122,10 +125,43 @@ static int map_watch(struct mrcd_map *map, int bell_fd)
 	return mrcd_sigbus_watch(map->addr, map->len_bytes, bell_fd, &map->sigbus_slot);
 }
 
+int mrcd_client_map_adopt(struct mrcd_client *client, struct mrcd_map *map, int fd,
+			  uint64_t page_bytes, bool is_watched)
+{
+	struct stat st = {0};
+	void *addr = MAP_FAILED;
+	int r;
+
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
+		addr = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (addr == MAP_FAILED) {
+		r = st.st_size > 0 ? -errno : -EPROTO;
+		close(fd);
+		return r;
+	}
+	*map = (struct mrcd_map){
+		.addr = addr,
+		.fd = fd,
+		.len_bytes = (uint64_t)st.st_size,
+		.page_bytes = page_bytes,
+		.sigbus_slot = UINT32_MAX,
+	};
+	return is_watched ? map_watch(map, client->side->sigbus_fd) : 0;
+}
+
+/* The descriptor only: the memory may be needed for longer. */
+static void map_close_fd(struct mrcd_map *map)
+{
+	if (map->addr != NULL && map->fd >= 0)
+		close(map->fd);
+	map->fd = -1;
+}
+
 static void map_close(struct mrcd_map *map)
 {
 	if (map->addr == NULL)
 		return;
+	map_close_fd(map);
 	if (map->sigbus_slot != UINT32_MAX)
 		mrcd_sigbus_unwatch(map->sigbus_slot);
 	munmap(map->addr, map->len_bytes);
@@ -139,6 +175,7 @@ static void arena_close(struct mrcd_map *map, struct mrcd_region *region)
 		map_close(map);
 		return;
 	}
+	map_close_fd(map);
 	if (map->sigbus_slot != UINT32_MAX)
 		mrcd_sigbus_unwatch(map->sigbus_slot);
 	map->addr = NULL;
@@ -190,68 +227,102 @@ static void name_copy(char out[MRC_NAME_MAX + 1], const char in[MRC_NAME_LEN_MAX
 	out[len] = 0;
 }
 
-static int rings_new(struct mrcd_client *client, uint32_t version, int *fd_out)
-{
-	uint32_t sends_max = client->quota.max.sends_max;
+/* Where the parts of the rings begin, from their entry counts. */
+struct ring_layout {
 	uint64_t sq_bytes, cq_bytes;
-	uint64_t sq_count = power_of_two_above(sends_max);
+	uint64_t sq_at, cq_at, sq_texts_at, cq_texts_at, end;
+};
+
+static struct ring_layout ring_layout_of(const struct mrcd_client *client)
+{
+	struct ring_layout at = {
+		.sq_bytes = round_up(client->sq_entry_count * sizeof(struct mrc_sqe),
+				     MRC_RING_PAGE_BYTES),
+		.cq_bytes = round_up(client->cq_entry_count * sizeof(struct mrc_cqe),
+				     MRC_RING_PAGE_BYTES),
+		.sq_at = MRC_RING_PAGE_BYTES,
+	};
+
+	/* Texts take as much again; no page of them exists before it is written. */
+	at.cq_at = at.sq_at + at.sq_bytes;
+	at.sq_texts_at = at.cq_at + at.cq_bytes;
+	at.cq_texts_at = at.sq_texts_at + at.sq_bytes;
+	at.end = at.cq_texts_at + at.cq_bytes;
+	return at;
+}
+
+uint64_t mrcd_client_rings_bytes(const struct mrcd_client *client)
+{
+	return ring_layout_of(client).end;
+}
+
+int mrcd_client_rings_lay(struct mrcd_client *client)
+{
+	const struct ring_layout at = ring_layout_of(client);
+	uint8_t *base = client->rings.addr;
+
+	MRC_ASSERT(client->rings.len_bytes >= at.end);
+	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
+	if (client->shadows == NULL)
+		return -ENOMEM;
+	client->shm = (struct mrc_ring_shm *)(void *)base;
+	client->sq = (struct mrc_sqe *)(void *)(base + at.sq_at);
+	client->cq = (struct mrc_cqe *)(void *)(base + at.cq_at);
+	client->sq_texts = base + at.sq_texts_at;
+	client->cq_texts = base + at.cq_texts_at;
+	return 0;
+}
+
+static int rings_new(struct mrcd_client *client)
+{
+	uint64_t sq_count = power_of_two_above(client->sends_max);
 	uint64_t cq_needed =
-		cq_entries_needed(sends_max, client->channels_max, client->side->window);
+		cq_entries_needed(client->sends_max, client->channels_max, client->window);
 	char why[MRCD_MEMFD_TEXT_BYTES];
+	struct ring_layout at;
 	int r;
 
 	client->sq_entry_count =
 		(uint32_t)MRC_MAX(MRC_MIN(sq_count, MRCD_SQ_ENTRIES_MAX), MRCD_SQ_ENTRIES_MIN);
 	/* libmrc takes no more than 1 << 20 entries, and the texts' offsets have 32 bits. */
-	if (cq_needed > 1U << 24)
+	if (cq_needed > MRCD_CQ_ENTRIES_MAX)
 		return -E2BIG;
 	client->cq_entry_count = (uint32_t)power_of_two_above(cq_needed);
 	MRC_ASSERT(client->cq_entry_count >= cq_needed);
-	sq_bytes = round_up(client->sq_entry_count * sizeof(struct mrc_sqe), MRC_RING_PAGE_BYTES);
-	cq_bytes = round_up(client->cq_entry_count * sizeof(struct mrc_cqe), MRC_RING_PAGE_BYTES);
-	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
-	if (client->shadows == NULL)
-		return -ENOMEM;
-	/* Texts take as much again; no page of them exists before it is written. */
-	r = map_new(&client->rings, "mrcd-rings", MRC_RING_PAGE_BYTES + 2 * (sq_bytes + cq_bytes),
-		    0, 0, fd_out, why);
+	at = ring_layout_of(client);
+	r = map_new(&client->rings, "mrcd-rings", at.end, 0, 0, why);
 	if (r < 0)
 		return r;
 	r = map_watch(&client->rings, client->side->sigbus_fd);
 	if (r < 0)
 		return r;
-	client->shm = (struct mrc_ring_shm *)(void *)client->rings.addr;
-	client->sq = (struct mrc_sqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES);
-	client->cq =
-		(struct mrc_cqe *)(void *)(client->rings.addr + MRC_RING_PAGE_BYTES + sq_bytes);
-	client->sq_texts = client->rings.addr + MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes;
-	client->cq_texts = client->sq_texts + sq_bytes;
+	r = mrcd_client_rings_lay(client);
+	if (r < 0)
+		return r;
 	*client->shm = (struct mrc_ring_shm){
 		.magic = MRC_ABI_MAGIC,
-		.version = version,
+		.version = client->abi_version,
 		.generation = client->side->worker->boot_id,
 		.sq_entry_count = client->sq_entry_count,
 		.cq_entry_count = client->cq_entry_count,
-		.sq_offset = MRC_RING_PAGE_BYTES,
-		.cq_offset = (uint32_t)(MRC_RING_PAGE_BYTES + sq_bytes),
-		.sq_text_offset = (uint32_t)(MRC_RING_PAGE_BYTES + sq_bytes + cq_bytes),
-		.cq_text_offset = (uint32_t)(MRC_RING_PAGE_BYTES + 2 * sq_bytes + cq_bytes),
+		.sq_offset = (uint32_t)at.sq_at,
+		.cq_offset = (uint32_t)at.cq_at,
+		.sq_text_offset = (uint32_t)at.sq_texts_at,
+		.cq_text_offset = (uint32_t)at.cq_texts_at,
 		.state = MRC_RING_STATE_RUNNING,
 		.daemon_sleeping = 1,
 	};
 	return 0;
 }
 
-static int pools_new(struct mrcd_client *client)
+int mrcd_client_pools_new(struct mrcd_client *client)
 {
-	const struct mrcd_conf_client_limits *limits = client->side->limits;
 	uint64_t half = client->landing.len_bytes / 2;
 	int r;
 
-	client->sends_max = client->quota.max.sends_max;
-	client->msgs_max = client->channels_max * client->side->window;
+	client->msgs_max = client->channels_max * client->window;
 	client->channels = calloc(client->channels_max, sizeof(*client->channels));
-	client->listeners = calloc(MRC_MAX(limits->listeners_max, 1U), sizeof(*client->listeners));
+	client->listeners = calloc(MRC_MAX(client->listeners_max, 1U), sizeof(*client->listeners));
 	client->sends = calloc(client->sends_max, sizeof(*client->sends));
 	client->msgs = calloc(client->msgs_max, sizeof(*client->msgs));
 	client->buckets = calloc(client->msgs_max, sizeof(struct mrcd_msg *));
@@ -266,7 +337,7 @@ static int pools_new(struct mrcd_client *client)
 	}
 	while (1U << client->channel_bits < client->channels_max)
 		client->channel_bits++;
-	while (1U << client->listener_bits < limits->listeners_max)
+	while (1U << client->listener_bits < client->listeners_max)
 		client->listener_bits++;
 	r = mrcd_arena_new(0, half, &client->buffer_arena);
 	if (r < 0)
@@ -278,8 +349,7 @@ static int pools_new(struct mrcd_client *client)
 	return mrcd_poison_new(client->landing.addr, client->landing.len_bytes, &client->poison);
 }
 
-static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t landing_bytes,
-		      int *send_fd_out, int *landing_fd_out)
+static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t landing_bytes)
 {
 	struct mrcd_client_side *side = client->side;
 	uint64_t huge = side->limits->huge_page_bytes;
@@ -288,18 +358,17 @@ static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t 
 	uint64_t held_back;
 	int r;
 
-	r = map_new(&client->send_arena, "mrcd-send", send_bytes, huge, landing_bytes, send_fd_out,
-		    why_send);
+	r = map_new(&client->send_arena, "mrcd-send", send_bytes, huge, landing_bytes, why_send);
 	if (r < 0)
 		return r;
 	r = map_watch(&client->send_arena, side->sigbus_fd);
 	if (r < 0)
 		return r;
 	r = map_new(&client->landing, "mrcd-landing", landing_bytes, huge,
-		    why_send[0] != 0 ? send_bytes : 0, landing_fd_out, why_landing);
+		    why_send[0] != 0 ? send_bytes : 0, why_landing);
 	if (r < 0)
 		return r;
-	if (client->landing.page_bytes > MRCD_ARENA_PAGE_BYTES)
+	if (mrcd_client_landing_can_go(client->landing.page_bytes))
 		r = map_watch(&client->landing, side->sigbus_fd);
 	/* Once for both: the first reason speaks of all pages that are missing. */
 	if (why_send[0] == 0)
@@ -310,18 +379,40 @@ static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t 
 	return r;
 }
 
-static int regions_new(struct mrcd_client *client)
+int mrcd_client_regions_new(struct mrcd_client *client)
 {
 	struct mrcd_worker *worker = client->side->worker;
 	int r;
 
-	client->flow = ++client->side->flow_last;
 	r = mrcd_region_new(worker, client->send_arena.addr, client->send_arena.len_bytes, false,
 			    client->flow, &client->send_region);
 	if (r < 0)
 		return r;
 	return mrcd_region_new(worker, client->landing.addr, client->landing.len_bytes, true,
 			       client->flow, &client->landing_region);
+}
+
+bool mrcd_attach_is_lent(enum mrc_abi_fd which)
+{
+	return which == MRC_ABI_FD_RINGS || which == MRC_ABI_FD_SEND_ARENA ||
+	       which == MRC_ABI_FD_DAEMON_BELL;
+}
+
+struct mrcd_client *mrcd_client_blank(struct mrcd_client_side *side)
+{
+	struct mrcd_client *client = calloc(1, sizeof(*client));
+
+	if (client == NULL)
+		return NULL;
+	client->side = side;
+	client->fd = client->bell_fd = -1;
+	client->client_bell_fd = client->client_bell_read_fd = -1;
+	client->deadline_ns = MRC_NEVER;
+	TAILQ_INIT(&client->throttled);
+	TAILQ_INIT(&client->channels_free);
+	TAILQ_INIT(&client->sends_free);
+	TAILQ_INIT(&client->wants);
+	return client;
 }
 
 int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
@@ -332,23 +423,14 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	uint64_t send_bytes = attach->send_arena_bytes;
 	uint64_t landing_bytes = attach->landing_arena_bytes;
 	uint32_t eager = side->worker->conf->limits.eager_bytes_max;
-	struct mrcd_client *client = calloc(1, sizeof(*client));
-	int landing_fd = -1;
+	struct mrcd_client *client = mrcd_client_blank(side);
 	int r = -ENOMEM;
 
 	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
 		fds_out[i] = -1;
 	if (client == NULL)
 		goto err;
-	client->side = side;
-	client->fd = client->bell_fd = -1;
-	client->client_bell_fd = client->client_bell_read_fd = -1;
-	client->deadline_ns = MRC_NEVER;
 	client->quota.max = *quota;
-	TAILQ_INIT(&client->throttled);
-	TAILQ_INIT(&client->channels_free);
-	TAILQ_INIT(&client->sends_free);
-	TAILQ_INIT(&client->wants);
 	name_copy(client->name, attach->name);
 
 	/* A ring takes at least two of the largest messages that travel by it (DESIGN 7.8). */
@@ -364,19 +446,25 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 				 2 * (uint64_t)MRCD_ARENA_PAGE_BYTES);
 	client->channels_max = (uint32_t)MRC_MIN((uint64_t)quota->channels_max,
 						 landing_bytes / 2 / client->ring_bytes_min);
+	client->abi_version = version;
+	client->window = side->limits->window_messages;
+	client->listeners_max = side->limits->listeners_max;
+	client->sends_max = quota->sends_max;
+	client->flow = ++side->flow_last;
 
-	r = rings_new(client, version, &fds_out[MRC_ABI_FD_RINGS]);
+	r = rings_new(client);
 	if (r < 0)
 		goto err;
-	r = arenas_new(client, send_bytes, landing_bytes, &fds_out[MRC_ABI_FD_SEND_ARENA],
-		       &landing_fd);
+	r = arenas_new(client, send_bytes, landing_bytes);
 	if (r < 0)
 		goto err;
-	r = reopen_read_only(landing_fd);
+	fds_out[MRC_ABI_FD_RINGS] = client->rings.fd;
+	fds_out[MRC_ABI_FD_SEND_ARENA] = client->send_arena.fd;
+	r = reopen_read_only(client->landing.fd);
 	if (r < 0)
 		goto err;
 	fds_out[MRC_ABI_FD_LANDING_ARENA] = r;
-	r = pools_new(client);
+	r = mrcd_client_pools_new(client);
 	if (r < 0)
 		goto err;
 	client->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -388,18 +476,15 @@ int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *
 	r = bell_pipe_new(client, &fds_out[MRC_ABI_FD_CLIENT_BELL]);
 	if (r < 0)
 		goto err;
-	r = regions_new(client);
+	r = mrcd_client_regions_new(client);
 	if (r < 0)
 		goto err;
-	close(landing_fd);
 	*client_out = client;
 	return 0;
 err:
 	snprintf(text, text_bytes, "the daemon could not make the memory for it: %s", strerror(-r));
-	if (landing_fd >= 0)
-		close(landing_fd);
 	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
-		if (fds_out[i] >= 0 && i != MRC_ABI_FD_DAEMON_BELL)
+		if (fds_out[i] >= 0 && !mrcd_attach_is_lent((enum mrc_abi_fd)i))
 			close(fds_out[i]);
 	mrcd_client_close(client);
 	mrcd_client_free(client);
@@ -411,7 +496,7 @@ void mrcd_client_welcome(const struct mrcd_client *client, uint32_t version,
 {
 	*welcome_out = (struct mrc_abi_welcome){
 		.magic = MRC_ABI_MAGIC,
-		.version = version,
+		.version = client->abi_version,
 		.generation = client->side->worker->boot_id,
 		.send_arena_bytes = client->send_arena.len_bytes,
 		.landing_arena_bytes = client->landing.len_bytes,
@@ -430,7 +515,8 @@ void mrcd_client_close(struct mrcd_client *client)
 {
 	if (client == NULL)
 		return;
-	if (client->shm != NULL) {
+	/* What was handed over is somebody else's to write. */
+	if (client->shm != NULL && !client->side->is_left) {
 		__atomic_store_n(&client->shm->state, MRC_RING_STATE_GONE, __ATOMIC_RELEASE);
 		mrcd_client_ring_bell(client);
 	}

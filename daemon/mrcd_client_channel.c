@@ -151,7 +151,7 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 		.ring_addr = channel->ring_offset,
 		.ring_bytes = channel->ring_bytes,
 		.msg_bytes_max = mrcd_arena_size_bytes(client->buffer_arena),
-		.window = client->side->window,
+		.window = client->window,
 		.service = channel->service,
 	};
 }
@@ -259,12 +259,12 @@ static int listen_start(struct mrcd_client *client, const struct mrc_abi_request
 		return MRC_STATUS_INVALID;
 	if (!service_allows(client, MRCD_USE_LISTEN, request->target))
 		return MRC_STATUS_NOT_ALLOWED;
-	for (; index < client->side->limits->listeners_max; index++) {
+	for (; index < client->listeners_max; index++) {
 		listener = &client->listeners[index];
 		if (listener->id == 0 && listener->serial < UINT32_MAX >> client->listener_bits)
 			break;
 	}
-	if (index == client->side->limits->listeners_max)
+	if (index == client->listeners_max)
 		return MRC_STATUS_NO_RESOURCES;
 	memset(listener->service.name, 0, sizeof(listener->service.name));
 	memcpy(listener->service.name, request->target, strlen(request->target));
@@ -464,7 +464,7 @@ static void submit_unlisten(struct mrcd_client *client, uint32_t id)
 	uint32_t serial = id >> client->listener_bits;
 	struct mrcd_listener *listener;
 
-	if (serial == 0 || index >= client->side->limits->listeners_max ||
+	if (serial == 0 || index >= client->listeners_max ||
 	    serial > client->listeners[index].serial) {
 		mrcd_client_break(client, "it closed listener %u, which it never had", id);
 		return;

@@ -11,6 +11,8 @@
  *	mrcd_client_batch.c    messages that are committed together
  *	mrcd_client_poison.c   the hunt for writes into memory that is free
  *	mrcd_client_perform.c  the engine's actions, and the end of all channels
+ *	mrcd_client_save.c     pausing, and all of it as bytes for the daemon after us
+ *	mrcd_client_restore.c  and from there
  *
  * A turn. Clients whose bell rang are `active`: each turn takes a bounded part
  * of each one's rings, in rotation, then pumps the peers it touched, then rings
@@ -39,7 +41,9 @@
 #include "mrc/client.h"
 #include "mrc/ring_abi.h"
 #include "mrcd_arena.h"
+#include "mrcd_bundle.h"
 #include "mrcd_client.h"
+#include "mrcd_image.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
 #include "mrcd_peer.h"
@@ -55,6 +59,7 @@
 #define MRCD_BACKLOG_MAX       64U   /* incoming channels of one listener not yet answered */
 #define MRCD_SQ_ENTRIES_MIN    64U
 #define MRCD_SQ_ENTRIES_MAX    4096U
+#define MRCD_CQ_ENTRIES_MAX    (1U << 24)
 #define MRCD_CLIENTS_MAX       65536U        /* by the cookie's layout */
 #define MRCD_SAMPLE_NS         (10 * MRC_MS) /* between two messages that are traced for the metrics */
 #define MRCD_NUMBER_NONE       MRC_ABI_NUMBER_NONE
@@ -199,10 +204,24 @@ struct mrcd_listener {
 /* A mapped memfd. Owned by the client. */
 struct mrcd_map {
 	uint8_t *addr; /* NULL: none */
+	int fd;        /* -1: none; kept for the daemon after us (mrcd_handover.h) */
 	uint64_t len_bytes;
 	uint64_t page_bytes;  /* what it is made of */
 	uint32_t sigbus_slot; /* UINT32_MAX: not watched */
 };
+
+/* In a parcel of a client (mrcd_bundle.h). */
+enum mrcd_client_fd {
+	MRCD_CLIENT_FD_SOCKET,
+	MRCD_CLIENT_FD_BELL,
+	MRCD_CLIENT_FD_CLIENT_BELL,
+	MRCD_CLIENT_FD_CLIENT_BELL_READ,
+	MRCD_CLIENT_FD_RINGS,
+	MRCD_CLIENT_FD_SEND_ARENA,
+	MRCD_CLIENT_FD_LANDING,
+	MRCD_CLIENT_FD_COUNT,
+};
+_Static_assert(MRCD_CLIENT_FD_COUNT <= MRCD_PARCEL_FDS_MAX, "a client is one parcel");
 
 /* One attached program. Owned by the client side, in clients[]. */
 struct mrcd_client {
@@ -212,6 +231,7 @@ struct mrcd_client {
 	struct mrcd_client_side *side; /* the owner */
 	uint32_t index;
 	uint32_t generation; /* of the slot; 16 bits in cookies */
+	uint32_t abi_version;
 	char name[MRC_NAME_MAX + 1];
 	pid_t pid;
 	uid_t uid;
@@ -247,11 +267,13 @@ struct mrcd_client {
 	struct mrcd_shadow *shadows; /* cq_entry_count */
 	uint32_t answers_unread;
 
+	uint32_t
+		window; /* of its channels, in messages; as the configuration was when it attached */
 	uint32_t channels_max, channel_count, channel_bits;
 	uint32_t ring_count; /* channels that have a landing ring */
 	struct mrcd_channel *channels;
 	struct mrcd_channel_list channels_free;
-	uint32_t listener_count, listener_bits;
+	uint32_t listeners_max, listener_count, listener_bits;
 	struct mrcd_listener *listeners;
 
 	struct mrcd_send *sends; /* sends_max */
@@ -289,11 +311,10 @@ TAILQ_HEAD(mrcd_pending_list, mrcd_pending);
 struct mrcd_client_side {
 	struct mrcd_worker *worker;                   /* the owner */
 	const struct mrcd_conf_client_limits *limits; /* the configuration's */
-	uint32_t window;                              /* limits->window_messages */
 	struct mrcd_services services;
 
 	int listen_fd;
-	char path[128]; /* "": taken over, not ours to unlink */
+	char path[MRCD_SOCKET_PATH_BYTES]; /* "": taken over, not ours to unlink */
 	struct event *listen_event;
 	struct event *listen_retry_event; /* when accept() failed for want of descriptors */
 	struct mrcd_pending_list pendings;
@@ -321,6 +342,8 @@ struct mrcd_client_side {
 	struct mrcd_peer *performing; /* the peer whose pump we are called from */
 	uint32_t sample_left;         /* sends until one may be traced for the metrics */
 	uint64_t sample_due_ns;       /* and not before then */
+	bool is_paused;               /* nothing is read any more: the next daemon goes on */
+	bool is_left;                 /* and it has all: what is shared with clients is its */
 	struct mrcd_log_limit log_refused, log_broken, log_huge, log_late;
 
 	struct mrcd_poison_mode poison_mode;
@@ -349,6 +372,15 @@ uint64_t mrcd_client_cookie(const struct mrcd_client *client, const struct mrcd_
 struct mrcd_channel *mrcd_client_side_channel(const struct mrcd_client_side *side, uint64_t cookie,
 					      struct mrcd_client **client_out);
 
+/* It has its descriptors: learn who is at the other end, and make its events. */
+int mrcd_client_meet(struct mrcd_client *client);
+/* Have its events come. */
+int mrcd_client_watch(struct mrcd_client *client);
+/* Put it among the others, in a free slot. */
+void mrcd_client_list(struct mrcd_client *client, uint32_t index, uint32_t generation);
+/* Somebody has connected: wait for what he says. fd is ours. */
+void mrcd_pending_new(struct mrcd_client_side *side, int fd);
+
 /* ---- mrcd_client_attach.c ---- */
 
 /*
@@ -360,15 +392,34 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		      uint32_t *version_out, char *text, size_t text_bytes);
 /*
  * Make a client with all its memory and descriptors, not yet in clients[] and
- * without events. fds_out: what the welcome carries; the caller's to close, but
- * for MRC_ABI_FD_DAEMON_BELL.
+ * without events. fds_out: what the welcome carries; the caller's to close are those of which
+ * mrcd_attach_is_lent() says no, which the client does not need itself.
  */
 int mrcd_client_new(struct mrcd_client_side *side, const struct mrc_abi_attach *attach,
 		    uint32_t version, const struct mrcd_conf_quota *quota,
 		    struct mrcd_client **client_out, int fds_out[MRC_ABI_FD_COUNT], char *text,
 		    size_t text_bytes);
+bool mrcd_attach_is_lent(enum mrc_abi_fd which);
 void mrcd_client_welcome(const struct mrcd_client *client, uint32_t version,
 			 struct mrc_abi_welcome *welcome_out);
+/*
+ * Parts of mrcd_client_new(), for who has the memory already: an empty client; where the entries
+ * are in its rings, which are mapped (their size for these entry counts; shadows too); its pools,
+ * for its bounds and its mapped landing arena; its regions, of the flow that it has.
+ */
+struct mrcd_client *mrcd_client_blank(struct mrcd_client_side *side);
+uint64_t mrcd_client_rings_bytes(const struct mrcd_client *client);
+int mrcd_client_rings_lay(struct mrcd_client *client);
+int mrcd_client_pools_new(struct mrcd_client *client);
+int mrcd_client_regions_new(struct mrcd_client *client);
+/* Maps all of fd, which is the map's then, or closed. is_watched: it can go away under us. */
+int mrcd_client_map_adopt(struct mrcd_client *client, struct mrcd_map *map, int fd,
+			  uint64_t page_bytes, bool is_watched);
+/* No client can write to it; only of huge pages the kernel may have none when one is touched. */
+static inline bool mrcd_client_landing_can_go(uint64_t page_bytes)
+{
+	return page_bytes > MRCD_ARENA_PAGE_BYTES;
+}
 /* Give back rings, send arena, events and descriptors; what landing needs stays. Twice is fine. */
 void mrcd_client_close(struct mrcd_client *client);
 /* And the rest. NULL and half-made ones are fine. */

@@ -10,7 +10,7 @@
 static struct mrcd_msg **msg_bucket(struct mrcd_client *client, const struct mrcd_channel *channel,
 				    uint64_t number)
 {
-	uint32_t window = client->side->window;
+	uint32_t window = client->window;
 
 	return &client->buckets[(uint64_t)channel->index * window + (number & (window - 1))];
 }
@@ -141,7 +141,7 @@ void mrcd_channel_drop_wants(struct mrcd_client *client, struct mrcd_channel *ch
 
 void mrcd_channel_msgs_on_free(struct mrcd_client *client, struct mrcd_channel *channel)
 {
-	for (uint32_t b = 0; b < client->side->window && channel->msg_count > 0; b++) {
+	for (uint32_t b = 0; b < client->window && channel->msg_count > 0; b++) {
 		struct mrcd_msg *msg = *msg_bucket(client, channel, b);
 
 		while (msg != NULL) {
@@ -156,7 +156,7 @@ void mrcd_channel_msgs_on_free(struct mrcd_client *client, struct mrcd_channel *
 
 void mrcd_channel_msgs_on_death(struct mrcd_client *client, struct mrcd_channel *channel)
 {
-	for (uint32_t b = 0; b < client->side->window && channel->msg_count > 0; b++) {
+	for (uint32_t b = 0; b < client->window && channel->msg_count > 0; b++) {
 		struct mrcd_msg *msg = *msg_bucket(client, channel, b);
 
 		while (msg != NULL) {

@@ -14,7 +14,7 @@ void mrcd_client_abort_channels(struct mrcd_client *client)
 
 	MRC_ASSERT(client->is_dead);
 	client->batch = NULL; /* its members go with their channels */
-	for (uint32_t i = 0; i < client->side->limits->listeners_max; i++)
+	for (uint32_t i = 0; i < client->listeners_max; i++)
 		if (client->listeners[i].id != 0)
 			mrcd_listener_free(client, &client->listeners[i]);
 	for (uint32_t i = 0; i < client->channels_max; i++) {
@@ -225,7 +225,7 @@ static void on_gap(struct mrcd_client *client, struct mrcd_channel *channel,
 
 	/* A sender can give up any number of messages while this client reads none: beyond
 	 * this share of the ring they are not told one by one. */
-	if (channel->gaps_unread >= client->side->window / 2)
+	if (channel->gaps_unread >= client->window / 2)
 		return;
 	channel->gaps_unread++;
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_GAP);

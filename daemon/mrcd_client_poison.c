@@ -156,7 +156,7 @@ bool mrcd_client_poison_hold(struct mrcd_client *client, struct mrcd_channel *ch
 	channel->poisoned_bytes += msg->len_bytes;
 	side->poisoned_count++;
 	while (channel->poisoned_bytes > channel->ring_bytes / 4 ||
-	       channel->poisoned_count > side->window / 4)
+	       channel->poisoned_count > client->window / 4)
 		release_first(client, channel);
 	return true;
 }

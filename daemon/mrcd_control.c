@@ -466,11 +466,31 @@ err_free_connection:
 	close(fd);
 }
 
-int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_out)
+/* A socket that listens at `path`; negative errno. */
+static int mrcd_control_listen(const char *path)
 {
-	struct mrcd_control *control = calloc(1, sizeof(*control));
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, r;
+
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* The lock file says that no daemon lives here, so what lies there is a dead one's. */
+	unlink(path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0666) < 0 ||
+	    listen(fd, 16) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int mrcd_control_new_at(struct mrcd_worker *worker, int fd, struct mrcd_control **control_out)
+{
+	struct mrcd_control *control = calloc(1, sizeof(*control));
+	int r;
 
 	if (control == NULL)
 		return -ENOMEM;
@@ -479,35 +499,43 @@ int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_o
 	LIST_INIT(&control->connections);
 	snprintf(control->path, sizeof(control->path), "%s/control.sock",
 		 worker->conf->runtime_dir);
-	memcpy(address.sun_path, control->path, sizeof(address.sun_path));
-
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		r = -errno;
+	r = fd >= 0 ? fd : mrcd_control_listen(control->path);
+	if (r < 0)
 		goto err_free_control;
-	}
-	/* The lock file says that no daemon lives here, so what lies there is a dead one's. */
-	unlink(control->path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    chmod(control->path, 0666) < 0 || listen(fd, 16) < 0) {
-		r = -errno;
-		goto err_close_fd;
-	}
-	control->listener =
-		evconnlistener_new(worker->base, mrcd_control_on_accept, control,
-				   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	control->listener = evconnlistener_new(worker->base, mrcd_control_on_accept, control,
+					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, r);
 	if (control->listener == NULL) {
+		if (fd < 0)
+			close(r);
 		r = -ENOMEM;
-		goto err_close_fd;
+		goto err_free_control;
 	}
 	*control_out = control;
 	return 0;
 
-err_close_fd:
-	close(fd);
 err_free_control:
 	free(control);
 	return r;
+}
+
+int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_out)
+{
+	return mrcd_control_new_at(worker, -1, control_out);
+}
+
+int mrcd_control_fd(const struct mrcd_control *control)
+{
+	return evconnlistener_get_fd(control->listener);
+}
+
+void mrcd_control_pause(struct mrcd_control *control)
+{
+	evconnlistener_disable(control->listener);
+}
+
+void mrcd_control_leave(struct mrcd_control *control)
+{
+	control->path[0] = '\0';
 }
 
 void mrcd_control_free(struct mrcd_control *control)
@@ -521,6 +549,7 @@ void mrcd_control_free(struct mrcd_control *control)
 		mrcd_control_connection_free(connection); /* NOLINT(clang-analyzer-unix.Malloc) */
 	}
 	evconnlistener_free(control->listener);
-	unlink(control->path);
+	if (control->path[0] != '\0')
+		unlink(control->path);
 	free(control);
 }

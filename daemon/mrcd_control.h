@@ -32,7 +32,14 @@ struct mrcd_control;
 
 /* Listen. Negative errno when the socket cannot be made. */
 int mrcd_control_new(struct mrcd_worker *worker, struct mrcd_control **control_out);
+/* The same with a socket that listens there already, ours on success; -1: none. */
+int mrcd_control_new_at(struct mrcd_worker *worker, int fd, struct mrcd_control **control_out);
 void mrcd_control_free(struct mrcd_control *control);
+
+/* Where it listens, for the next daemon; accept nobody more; and leave the file there when it is freed. */
+int mrcd_control_fd(const struct mrcd_control *control);
+void mrcd_control_pause(struct mrcd_control *control);
+void mrcd_control_leave(struct mrcd_control *control);
 
 /*
  * What a line is answered: never NULL unless memory is short; new reference.

@@ -16,8 +16,6 @@
 #define MRCD_PEER_LATE_NS MRC_MS
 /* So often in a row; a loop that is always behind must still come to judge. */
 #define MRCD_PEER_LATE_TURNS_MAX 3U
-/* A second work request, and the receiver's look at other memory, cost more than so short a copy. */
-#define MRCD_PEER_DIRECT_BYTES_MIN 2048U
 /* A deadline that is past after its event was handled would be our engine's mistake: it shall not
  * become a busy loop. */
 #define MRCD_PEER_TIMER_NS_MIN (20 * MRC_US)
@@ -26,21 +24,7 @@
 /* Of a hold: the index of its rail. */
 #define MRCD_HOLD_RAIL_MASK 0xffU
 
-/* ---- memory ---- */
-
-static void *mrcd_peer_alloc(void *context, size_t bytes)
-{
-	return calloc(1, bytes);
-}
-
-static void mrcd_peer_release(void *context, void *memory)
-{
-	free(memory);
-}
-
 /* ---- the timer ---- */
-
-static void mrcd_peer_pump_now(struct mrcd_peer *peer);
 
 static void mrcd_peer_arm_at(struct mrcd_peer *peer, uint64_t at_ns)
 {
@@ -60,7 +44,7 @@ static void mrcd_peer_arm(struct mrcd_peer *peer)
 {
 	uint64_t deadline_ns = mrc_conn_deadline_ns(peer->conn);
 
-	if (deadline_ns == MRC_NEVER || deadline_ns >= peer->armed_ns)
+	if (peer->is_quiet || deadline_ns == MRC_NEVER || deadline_ns >= peer->armed_ns)
 		return;
 	mrcd_peer_arm_at(peer, MRC_MAX(deadline_ns, peer->worker->now_ns + MRCD_PEER_TIMER_NS_MIN));
 }
@@ -114,37 +98,11 @@ static void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mr
 	path->connect_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 1);
 }
 
-static uint64_t mrcd_peer_stamp(void *context)
-{
-	return mrcd_worker_clock_ns();
-}
-
-/* What is offered in handshakes with this peer. */
-static uint32_t mrcd_peer_features(const struct mrcd_conf_peer *conf)
-{
-	uint32_t features = MRC_FEATURE_ABOUT;
-
-	if (conf == NULL)
-		return 0;
-	if (conf->encryption != MRCD_ENCRYPTION_OFF)
-		features |= MRC_FEATURE_ENCRYPTION;
-	if (conf->encryption == MRCD_ENCRYPTION_REQUIRED)
-		features |= MRC_FEATURE_ENCRYPTION_REQUIRED;
-	return features;
-}
-
 int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
 		  const char *own_name, struct mrcd_peer **peer_out)
 {
-	struct mrc_conn_config config = {
-		.host = own_name,
-		.peer = name,
-		.boot_id = worker->boot_id,
-		.limits = worker->conf->limits,
-		.alloc = {.alloc = mrcd_peer_alloc, .free = mrcd_peer_release},
-		.stamp = mrcd_peer_stamp,
-	};
 	struct mrcd_peer *peer = calloc(1, sizeof(*peer));
+	struct mrc_conn_config config;
 	int r;
 
 	if (peer == NULL)
@@ -152,34 +110,21 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 	peer->worker = worker;
 	peer->conf = conf;
 	peer->armed_ns = MRC_NEVER;
+	snprintf(peer->engine_name, sizeof(peer->engine_name), "%s", name);
+	snprintf(peer->engine_own_name, sizeof(peer->engine_own_name), "%s", own_name);
 	/* The two ends of the loop are one host to everybody but their engines. */
 	snprintf(peer->name, sizeof(peer->name), "%s", conf != NULL ? name : worker->conf->host);
-
 	if (conf != NULL) {
 		MRC_ASSERT(conf->path_count <= MRC_PATHS_MAX);
 		peer->path_count = conf->path_count;
 		for (uint8_t i = 0; i < conf->path_count; i++) {
-			uint32_t rail_index = conf->paths[i].rail_index;
-
-			MRC_ASSERT(rail_index < worker->rail_count);
-			mrcd_peer_init_path(peer, i, &worker->rails[rail_index]);
-			config.rail_of[i] = rail_index;
+			MRC_ASSERT(conf->paths[i].rail_index < worker->rail_count);
+			mrcd_peer_init_path(peer, i, &worker->rails[conf->paths[i].rail_index]);
 		}
 	} else {
 		peer->path_count = 1;
-		config.has_one_clock = true;
 		mrcd_peer_init_path(peer, 0, &worker->loop_rail);
-		/* The two ends are two runs of state: alike, the conn could not tell them apart. */
-		if (!mrc_hello_is_initiator(own_name, name))
-			config.boot_id = worker->boot_id ^ 1U;
 	}
-	config.features = mrcd_peer_features(conf);
-	config.path_count = peer->path_count;
-	mrc_limits_complete(&config.limits);
-	config.limits.direct_bytes_min =
-		MRC_MAX(config.limits.direct_bytes_min, (uint64_t)MRCD_PEER_DIRECT_BYTES_MIN);
-	peer->holds_max = config.limits.holds_max;
-	mrcd_auth_random(&config.seed, sizeof(config.seed));
 
 	r = -ENOMEM;
 	peer->timer = evtimer_new(worker->base, mrcd_peer_on_timer, peer);
@@ -190,6 +135,8 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 	if (peer->health_paths == NULL)
 		goto err_free_peer;
 	mrc_health_init(&peer->health, peer->health_paths, peer->path_count);
+	mrcd_peer_configure(peer, &config);
+	peer->holds_max = config.limits.holds_max;
 	r = mrc_conn_new(&config, &peer->conn);
 	if (r < 0)
 		goto err_free_peer;
@@ -220,7 +167,7 @@ void mrcd_peer_start(struct mrcd_peer *peer)
 }
 
 /* The link is no longer the path's; its kind frees it, now or when the fence holds. */
-static void mrcd_peer_fence_link(struct mrcd_peer_path *path)
+void mrcd_peer_fence_link(struct mrcd_peer_path *path)
 {
 	struct mrcd_link *link = path->link;
 
@@ -345,6 +292,8 @@ static void mrcd_peer_connect(struct mrcd_peer *peer, uint8_t index)
 		.path = {.index = index, .reason = MRC_REASON_CARRIER},
 	};
 
+	if (peer->is_quiet)
+		return; /* the next daemon connects */
 	if (rail->ops->has_carrier(rail))
 		rail->ops->connect(rail, peer, index);
 	else
@@ -407,7 +356,8 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		mrcd_peer_ask_carrier(peer, act->path.index);
 		break;
 	case MRC_ACT_PATH_STATE:
-		mrcd_peer_note_path(peer, &act->path);
+		if (!peer->is_quiet) /* that all go when we end is no news */
+			mrcd_peer_note_path(peer, &act->path);
 		break;
 	case MRC_ACT_CONN_RESET:
 		mrcd_peer_note_reset(peer);
@@ -450,7 +400,7 @@ static void mrcd_peer_flush(struct mrcd_peer *peer)
 	}
 }
 
-static void mrcd_peer_pump_now(struct mrcd_peer *peer)
+void mrcd_peer_pump_now(struct mrcd_peer *peer)
 {
 	struct mrc_action act;
 
@@ -656,7 +606,7 @@ int mrcd_link_on_up(struct mrcd_link *link, const struct mrc_auth *auth, uint16_
 
 	MRC_ASSERT(link->path_index < peer->path_count);
 	MRC_ASSERT(path->rail == link->rail);
-	if (peer->is_stopped)
+	if (peer->is_stopped || peer->is_quiet)
 		return -ESTALE;
 	r = mrc_conn_join(peer->conn, link->path_index, auth, peer_boot_id);
 	if (r < 0)

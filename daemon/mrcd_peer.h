@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "mrcd_image.h"
 #include "mrcd_worker.h"
 
 struct mrcd_stall_meter; /* mrcd_stall.h */
@@ -37,6 +38,23 @@ void mrcd_peer_free(struct mrcd_peer *peer);
  * each; whom that asks for again has its turn next time.
  */
 void mrcd_peer_pump_kicked(struct mrcd_worker *worker);
+
+/* ---- from one daemon to the next (mrcd_handover.h) ---- */
+
+/* Fence all links and make none any more; the engine goes on being asked what it wishes. */
+void mrcd_peer_quiesce(struct mrcd_peer *peer);
+/* Pump now. True: no link is left, not even one that is being fenced. */
+bool mrcd_peer_settle(struct mrcd_peer *peer);
+/* Its engine's state. -EBUSY: it is not settled. Otherwise as mrc_conn_export(), -ENOMEM. */
+int mrcd_peer_save(struct mrcd_peer *peer, struct mrcd_image_out *out);
+/*
+ * Of a peer that has not started: go on from there, or (state NULL) begin anew under the
+ * worker's boot id. As mrc_conn_import(), with its *why_out, or mrc_conn_new().
+ */
+int mrcd_peer_restore(struct mrcd_peer *peer, const void *state, size_t state_bytes,
+		      const char **why_out);
+
+/* ---- */
 
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);

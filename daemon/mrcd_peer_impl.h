@@ -2,10 +2,11 @@
 /*
  * mrcd_peer_impl - what the files of a peer share
  *
- *	mrcd_peer.c       its life, the pump, the calls from kinds of rails
- *	mrcd_peer_note.c  what befalls it: log, events, counters
- *	mrcd_peer_info.c  looking in, for the control socket
- *	mrcd_health.c     how well its paths do
+ *	mrcd_peer.c        its life, the pump, the calls from kinds of rails
+ *	mrcd_peer_state.c  what its engine begins with: nothing, or what the daemon before us left
+ *	mrcd_peer_note.c   what befalls it: log, events, counters
+ *	mrcd_peer_info.c   looking in, for the control socket
+ *	mrcd_health.c      how well its paths do
  *
  * Threads: the worker's loop.
  */
@@ -33,10 +34,12 @@ struct mrcd_peer_path {
 
 /* One peer host, or an end of the loop. Owned by struct mrcd_worker. */
 struct mrcd_peer {
-	struct mrcd_worker *worker;        /* the owner */
-	const struct mrcd_conf_peer *conf; /* the configuration's; NULL: an end of the loop */
-	char name[MRC_NAME_MAX + 1];       /* as shown to people */
-	struct mrc_conn *conn;             /* ours */
+	struct mrcd_worker *worker;             /* the owner */
+	const struct mrcd_conf_peer *conf;      /* the configuration's; NULL: an end of the loop */
+	char name[MRC_NAME_MAX + 1];            /* as shown to people */
+	char engine_name[MRC_NAME_MAX + 1];     /* as its engine calls it */
+	char engine_own_name[MRC_NAME_MAX + 1]; /* and us */
+	struct mrc_conn *conn;                  /* ours */
 	struct mrcd_peer_path paths[MRC_PATHS_MAX];
 	uint8_t path_count;
 	struct mrc_health health;             /* ours */
@@ -52,6 +55,7 @@ struct mrcd_peer {
 	bool is_pumping;
 	bool is_pump_wanted;
 	bool is_stopped;
+	bool is_quiet; /* has no links any more, and makes none: see mrcd_peer_quiesce() */
 	/* As last noted, to note when they change. */
 	bool is_connected; /* some path is good */
 	bool is_silent;
@@ -69,5 +73,16 @@ void mrcd_peer_note_reset(struct mrcd_peer *peer);
 /* Whether it can be reached may be another answer than before. */
 void mrcd_peer_note_reach(struct mrcd_peer *peer);
 void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);
+
+/* ---- mrcd_peer.c ---- */
+
+void mrcd_peer_pump_now(struct mrcd_peer *peer);
+/* The link is no longer the path's; its kind frees it, now or when the fence holds. */
+void mrcd_peer_fence_link(struct mrcd_peer_path *path);
+
+/* ---- mrcd_peer_state.c ---- */
+
+/* What its engine is made with. Points into the peer. */
+void mrcd_peer_configure(const struct mrcd_peer *peer, struct mrc_conn_config *config_out);
 
 #endif

@@ -17,6 +17,7 @@
 #include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_health.h"
+#include "mrcd_heritage.h"
 #include "mrcd_http.h"
 #include "mrcd_interface.h"
 #include "mrcd_log.h"
@@ -262,7 +263,49 @@ static void mrcd_worker_recover_link(const struct mrcd_worker *worker)
 		mrcd_err("a link that was down for a drill cannot be taken up: %s", strerror(-r));
 }
 
-int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
+/* The client socket: the service manager's, or the one of the daemon before us, or a new one. */
+static int mrcd_worker_open_clients(struct mrcd_worker *worker, int client_fd,
+				    struct mrcd_heritage *heritage)
+{
+	char path[MRCD_SOCKET_PATH_BYTES];
+	bool is_own = client_fd < 0 && heritage != NULL;
+	int r;
+
+	if (is_own) {
+		mrcd_client_side_path(worker, path);
+		client_fd = mrcd_heritage_listener(heritage, MRCD_PARCEL_LISTEN, path);
+	}
+	is_own = is_own && client_fd >= 0;
+	r = mrcd_client_side_new(worker, client_fd, &worker->clients);
+	if (r < 0)
+		mrcd_err("cannot offer the client socket in %s: %s", worker->conf->runtime_dir,
+			 strerror(-r));
+	else if (is_own)
+		mrcd_client_side_own(worker->clients);
+	return r;
+}
+
+static int mrcd_worker_open_control(struct mrcd_worker *worker, struct mrcd_heritage *heritage)
+{
+	int fd = -1, r;
+
+	if (heritage != NULL) {
+		char path[MRCD_SOCKET_PATH_BYTES];
+
+		snprintf(path, sizeof(path), "%s/control.sock", worker->conf->runtime_dir);
+		fd = mrcd_heritage_listener(heritage, MRCD_PARCEL_CONTROL, path);
+	}
+	r = mrcd_control_new_at(worker, fd, &worker->control);
+	if (r < 0) {
+		mrcd_err("cannot offer the control socket in %s: %s", worker->conf->runtime_dir,
+			 strerror(-r));
+		if (fd >= 0)
+			close(fd);
+	}
+	return r;
+}
+
+int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_heritage *heritage)
 {
 	int r;
 
@@ -292,18 +335,13 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd)
 		goto err_close_fd;
 	}
 	worker->is_loop_open = true;
-	r = mrcd_client_side_new(worker, client_fd, &worker->clients);
-	if (r < 0) {
-		mrcd_err("cannot offer the client socket in %s: %s", worker->conf->runtime_dir,
-			 strerror(-r));
+	r = mrcd_worker_open_clients(worker, client_fd, heritage);
+	if (r == 0)
+		r = mrcd_worker_open_control(worker, heritage);
+	if (r == 0 && heritage != NULL)
+		r = mrcd_heritage_apply_clients(heritage, worker);
+	if (r < 0)
 		return r;
-	}
-	r = mrcd_control_new(worker, &worker->control);
-	if (r < 0) {
-		mrcd_err("cannot offer the control socket in %s: %s", worker->conf->runtime_dir,
-			 strerror(-r));
-		return r;
-	}
 	r = mrcd_health_new(worker, &worker->health);
 	if (r < 0) {
 		mrcd_err("cannot watch the health of rails: %s", strerror(-r));

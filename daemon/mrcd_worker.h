@@ -28,6 +28,7 @@ struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
 struct mrcd_event_log;   /* mrcd_event_log.h */
+struct mrcd_heritage;    /* mrcd_heritage.h */
 struct mrcd_http;        /* mrcd_http.h */
 struct mrcd_lookout;     /* mrcd_lookout.h */
 struct mrcd_drill;       /* mrcd_drill.h */
@@ -107,9 +108,10 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
  * Open the rails, the client socket (or take over client_fd, unless it is
  * -1), the control socket, and begin to connect. On error it was logged, and
  * mrcd_worker_free() takes back what was opened. client_fd is the worker's
- * from the call on.
+ * from the call on. heritage: what the daemon before us left, applied to the worker already;
+ * its clients and sockets go on here. NULL: nothing.
  */
-int mrcd_worker_start(struct mrcd_worker *worker, int client_fd);
+int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_heritage *heritage);
 
 /* Closes every path (that is how peers are told), socket and file. NULL is fine. */
 void mrcd_worker_free(struct mrcd_worker *worker);

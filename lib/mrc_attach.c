@@ -151,7 +151,7 @@ static int welcome_check(const struct mrc_abi_welcome *welcome, int fd_count)
 				     *text ? text : mrc_error_text(welcome->status));
 		return welcome->status < 0 && welcome->status > -4096 ? welcome->status : -EPROTO;
 	}
-	if (welcome->version != MRC_ABI_VERSION) {
+	if (welcome->version < MRC_ABI_VERSION_OLDEST || welcome->version > MRC_ABI_VERSION) {
 		mrc_error_set_attach("the daemon speaks ABI version %u, this library %u",
 				     welcome->version, MRC_ABI_VERSION);
 		return -EPROTONOSUPPORT;
@@ -302,7 +302,7 @@ static int hello_send(int socket_fd, const struct mrc_attach_options *options)
 {
 	struct mrc_abi_attach attach = {
 		.magic = MRC_ABI_MAGIC,
-		.version_min = MRC_ABI_VERSION,
+		.version_min = MRC_ABI_VERSION_OLDEST,
 		.version_max = MRC_ABI_VERSION,
 	};
 	const char *name = options ? options->name : NULL;

@@ -37,6 +37,10 @@ for line in LimitMEMLOCK=infinity 'DeviceAllow=char-infiniband_verbs rw' 'Device
 done
 ! grep -qE '^PrivateDevices=(yes|true|1|on)' "$units/mrcd.service" || fail "PrivateDevices= hides /dev/infiniband"
 echo "ok: mrcd.service lets RDMA devices work"
+# Without a store a restart ends every attachment, and five starts in ten seconds would end the store.
+for line in FileDescriptorStoreMax=64 StartLimitIntervalSec=0; do
+	grep -qxF "$line" "$units/mrcd.service" || fail "mrcd.service has no $line: a restart would lose programs"
+done
 
 # What the units refer to and another package brings: systemd's own targets, and kill.
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/etc"

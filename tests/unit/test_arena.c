@@ -236,6 +236,47 @@ static void arena_agrees_with_a_plain_model(void **state)
 	}
 }
 
+static void arena_claims_what_is_free_and_gives_it_back(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t offset, len_bytes;
+		int want;
+	} cases[] = {
+		{"a run", 65536 + 8192, 3 * 4096, 0},
+		{"the same", 65536 + 8192, 3 * 4096, -EEXIST},
+		{"over its end", 65536 + 4 * 4096, 2 * 4096, -EEXIST},
+		{"over its begin", 65536 + 4096, 4097, -EEXIST},
+		{"behind it", 65536 + 5 * 4096, 1, 0},
+		{"before it, no bytes", 65536, 0, 0},
+		{"all that is left", 65536 + 6 * 4096, 2 * 4096, 0},
+		{"beyond the end", 65536 + 7 * 4096, 2 * 4096, -EINVAL},
+		{"outside", 65536 + 8 * 4096, 1, -EINVAL},
+		{"below", 0, 4096, -EINVAL},
+		{"within a page", 65536 + 4096 + 1, 1, -EINVAL},
+	};
+	struct mrcd_arena *arena;
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(mrcd_arena_new(65536, 8 * 4096, &arena), 0);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		int r = mrcd_arena_claim(arena, cases[i].offset, cases[i].len_bytes);
+
+		if (r != cases[i].want)
+			fail_msg("%s: %d", cases[i].name, r);
+	}
+	assert_int_equal(mrcd_arena_used_bytes(arena), 7 * 4096);
+	assert_int_equal(mrcd_arena_take(arena, 4096, &offset), 0);
+	assert_int_equal(offset, 65536 + 4096);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		if (cases[i].want == 0)
+			mrcd_arena_give(arena, cases[i].offset, cases[i].len_bytes);
+	}
+	assert_int_equal(mrcd_arena_used_bytes(arena), 4096);
+	mrcd_arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +287,7 @@ int main(void)
 		cmocka_unit_test(arena_asserts_wrong_gives),
 		cmocka_unit_test(arena_that_rotates_uses_again_what_was_given_back_longest_ago),
 		cmocka_unit_test(arena_agrees_with_a_plain_model),
+		cmocka_unit_test(arena_claims_what_is_free_and_gives_it_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,38 @@ static void attach_is_refused_with_a_reason(void **state)
 	assert_int_equal(mrcd_client_side_count(lab->worker.clients), 0);
 }
 
+static void attach_takes_the_newest_version_that_both_speak(void **state)
+{
+	static const struct {
+		uint32_t version_min, version_max, want;
+	} cases[] = {
+		{MRC_ABI_VERSION_OLDEST, MRC_ABI_VERSION, MRC_ABI_VERSION},
+		{0, MRC_ABI_VERSION, MRC_ABI_VERSION},
+		{MRC_ABI_VERSION, MRC_ABI_VERSION + 1, MRC_ABI_VERSION}, /* a newer program */
+		{0, UINT32_MAX, MRC_ABI_VERSION},
+		{0, MRC_ABI_VERSION_OLDEST, MRC_ABI_VERSION_OLDEST}, /* an older one */
+	};
+	struct lab *lab = *state;
+
+	/* The version before is spoken as well, once there is one. */
+	assert_true(MRC_ABI_VERSION - MRC_ABI_VERSION_OLDEST <= 1);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		struct mrc_abi_attach attach = prog_attach_request("x");
+		struct prog prog = {.fd = prog_connect(lab)};
+
+		attach.version_min = cases[i].version_min;
+		attach.version_max = cases[i].version_max;
+		assert_true(send(prog.fd, &attach, sizeof(attach), 0) > 0);
+		lab_turn(lab);
+		assert_true(prog_welcomed(&prog));
+		assert_int_equal(prog.welcome.status, 0);
+		assert_int_equal(prog.welcome.version, cases[i].want);
+		for (int f = 0; f < MRC_ABI_FD_COUNT; f++)
+			close(prog.fds[f]);
+		close(prog.fd);
+	}
+}
+
 static void attach_gives_what_is_asked_down_to_a_minimum(void **state)
 {
 	static const struct {
@@ -859,6 +891,7 @@ int main(void)
 		lab_test(attach_gives_sealed_memory),
 		lab_test(attach_tells_the_numbers),
 		lab_test(attach_is_refused_with_a_reason),
+		lab_test(attach_takes_the_newest_version_that_both_speak),
 		lab_test(attach_gives_what_is_asked_down_to_a_minimum),
 		lab_test(attach_has_a_limit_of_clients),
 		lab_test(attach_drops_who_says_nothing),

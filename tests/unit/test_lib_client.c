@@ -122,7 +122,7 @@ static void attach_tells_its_name_and_learns_the_hosts(void **state)
 	struct fake *f = *state;
 
 	assert_int_equal(f->attach.magic, MRC_ABI_MAGIC);
-	assert_int_equal(f->attach.version_min, MRC_ABI_VERSION);
+	assert_int_equal(f->attach.version_min, MRC_ABI_VERSION_OLDEST);
 	assert_int_equal(f->attach.version_max, MRC_ABI_VERSION);
 	assert_string_equal(f->attach.name, "test");
 	assert_string_equal(mrc_client_host(f->client), "here");

@@ -54,9 +54,10 @@ struct wire {
 	uint32_t connects, fences, mute_fences, posts, flushes;
 	/* What shall happen. */
 	bool is_refusing;
-	bool is_dropping;  /* frames are lost */
-	bool is_untold;    /* an end does not see that the other has closed */
-	int dies_in_flush; /* the next flush of this rail of host a kills its link */
+	bool is_dropping;   /* frames are lost */
+	bool is_untold;     /* an end does not see that the other has closed */
+	bool is_fence_slow; /* a fence holds when the test says so */
+	int dies_in_flush;  /* the next flush of this rail of host a kills its link */
 	bool is_carrier_asked_down[RAILS];
 	char order[64]; /* what ran when, for the test of the late timer */
 };
@@ -167,8 +168,23 @@ static void wire_fence(struct mrcd_link *base)
 	wire->fences++;
 	wire->mute_fences += base->is_mute;
 	assert_false(link->is_dead);
+	if (wire->is_fence_slow)
+		return;
 	wire_close_link(link);
 	mrcd_link_on_fenced(base);
+}
+
+/* The fence of this rail of host a holds now. */
+static void wire_fence_holds(uint32_t rail_index)
+{
+	for (uint32_t i = 0; i < wire->link_count; i++) {
+		struct wire_link *link = wire->links[i];
+
+		if (link->is_dead || link->link.rail != &wire->hosts[0]->rails[rail_index])
+			continue;
+		wire_close_link(link);
+		mrcd_link_on_fenced(&link->link);
+	}
 }
 
 static void wire_describe(const struct mrcd_link *link, json_t *object)
@@ -850,6 +866,70 @@ static void peer_json_has_the_promised_keys(void **state)
 	json_decref(peer);
 }
 
+/* As when host a's daemon is started again: another worker goes on with what the first one left. */
+static void peer_goes_on_in_the_next_daemon(void **state)
+{
+	struct mrcd_image_out out;
+	struct mrcd_worker *next;
+	const char *why = "";
+	uint32_t epoch, path_epoch;
+	uint64_t resets;
+
+	start();
+	run_until_good(RAILS, RAILS);
+	epoch = info_of(0).epoch;
+	path_epoch = path_of(0).epoch;
+	resets = info_of(1).resets;
+
+	wire->is_fence_slow = true;
+	mrcd_worker_now(wire->hosts[0]);
+	mrcd_peer_quiesce(near_peer());
+	assert_int_equal(wire->fences, RAILS);
+	mrcd_image_begin(&out);
+	assert_false(mrcd_peer_settle(near_peer()));
+	assert_int_equal(mrcd_peer_save(near_peer(), &out), -EBUSY);
+	wire_fence_holds(0);
+	assert_false(mrcd_peer_settle(near_peer()));
+	wire_fence_holds(1);
+	assert_true(mrcd_peer_settle(near_peer()));
+	wire->is_fence_slow = false;
+	/* However long it takes from here, no path is opened, and none is let in. */
+	wire->connects = 0;
+	for (int i = 0; i < 30; i++) {
+		turn();
+		poll(NULL, 0, 1);
+		assert_true(mrcd_peer_settle(near_peer()));
+	}
+	assert_int_equal(wire->connects, 0);
+	assert_int_equal(mrcd_peer_save(near_peer(), &out), 0);
+
+	assert_int_equal(mrcd_worker_new(&wire->confs[0], &next), 0);
+	/* Of another run of state it is not taken. */
+	assert_int_equal(mrcd_peer_restore(next->peers[0], out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
+					   out.len_bytes - MRCD_IMAGE_HEADER_BYTES - 8, &why),
+			 -EPROTO);
+	assert_true(why[0] != '\0');
+	next->boot_id = wire->hosts[0]->boot_id;
+	mrcd_worker_now(next);
+	assert_int_equal(mrcd_peer_restore(next->peers[0], out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
+					   out.len_bytes - MRCD_IMAGE_HEADER_BYTES - 8, &why),
+			 0);
+	mrcd_image_fini(&out);
+	mrcd_worker_free(wire->hosts[0]);
+	wire->hosts[0] = next;
+	for (uint32_t i = 0; i < RAILS; i++) {
+		next->rails[i].ops = &wire_ops;
+		next->rails[i].is_carrier_up = true;
+	}
+	mrcd_peer_start(next->peers[0]);
+	run_until_good(RAILS, RAILS);
+	assert_int_equal(info_of(0).epoch, epoch);
+	assert_true(path_of(0).epoch > path_epoch);
+	assert_int_equal(info_of(1).resets, resets);
+	/* One that nobody left anything for begins anew under the same boot id. */
+	assert_int_equal(mrcd_peer_restore(wire->hosts[0]->loop_ends[0], NULL, 0, &why), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -876,6 +956,7 @@ int main(void)
 		TEST(peer_starts_drained_rails_denied),
 		TEST(late_timer_polls_once_more_before_it_judges),
 		TEST(peer_json_has_the_promised_keys),
+		TEST(peer_goes_on_in_the_next_daemon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

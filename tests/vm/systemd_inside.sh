@@ -168,6 +168,34 @@ wait_for "the refused reload to be in the journal" 20 journal_has 'has errors, n
 configure a b 10.0.0.1 10.0.0.2 >/etc/mrcd/mrcd.yaml
 ok "reload: what is right is taken, what is wrong is refused, the process stays"
 
+# ---- restart: programs stay attached ----
+
+delivered() { mrcctl peers --json | jq '[.[].messages_delivered + .[].messages_sent] | add'; }
+goes_on() { [ "$(delivered)" -gt $(($1 + 10)) ]; }
+boot_id=$(mrcctl status --json | jq -r .boot_id)
+# not by a function, whose shell would get the signal
+setpriv --reuid trainer --regid trainer --init-groups mrc-perf stream b --size 64KiB --in-flight 4 --pace 20Mb/s --duration 0 --verify --connect-timeout 60s --drain-timeout 60s --json --quiet \
+	>"$work/long" 2>"$work/long.err" &
+long=$!
+wait_for "the long stream to be under way" 30 goes_on "$(delivered)"
+for round in 1 2 3; do
+	before=$(pid)
+	count=$(delivered)
+	systemctl restart mrcd.service
+	[ "$(pid)" != "$before" ] || fail "restart $round: the same process"
+	wait_for "the stream to go on after restart $round" 30 goes_on "$count"
+done
+[ "$(mrcctl status --json | jq -r .boot_id)" = "$boot_id" ] || fail "the daemon has forgotten its state"
+journal_has 'going on where the daemon before stopped' || fail "the journal does not say that it went on"
+is mrcd.service NFileDescriptorStore 0 || fail "the store still has $(get mrcd.service NFileDescriptorStore) descriptors"
+kill -TERM "$long"
+wait "$long" || fail "the stream through three restarts: $(cat "$work/long" "$work/long.err")"
+jq -e '(.outcomes | keys) == ["OK"] and .verify.lost == 0 and .verify.duplicated == 0 and .verify.corrupted == 0 and .verify.checked >= .messages' \
+	"$work/long" >/dev/null || fail "not all of the stream arrived: $(jq -c '{messages, verify, outcomes}' "$work/long")"
+! grep -q 'attaching again' "$work/long.err" || fail "the program noticed: $(cat "$work/long.err")"
+main=$(pid)
+ok "three times systemctl restart under a stream of $(jq .messages "$work/long") messages: each once, intact, and the program stayed attached"
+
 # ---- watchdog ----
 
 fed=$(get mrcd.service WatchdogTimestampMonotonic)
@@ -189,10 +217,12 @@ systemctl stop mrcd.service mrcd.socket
 is mrcd.service Result success || fail "stopped with the result $(get mrcd.service Result)"
 [ ! -e "/proc/$main" ] || fail "the process is still there"
 # The lock stays: a file that may be locked by the next one cannot be removed without a race.
-left=$(find /run/mrcd -mindepth 1 ! -name mrcd.lock)
+# So does what mrcctl connects to: a daemon cannot know that it is not to be started again.
+left=$(find /run/mrcd -mindepth 1 ! -name mrcd.lock ! -name control.sock)
 [ -z "$left" ] || fail "left behind: $left"
 [ -z "$(ss -H -l -t -n 'sport = 7471')" ] || fail "something still listens on port 7471"
-ok "stopped: no process, no port, no socket"
+is mrcd.service NFileDescriptorStore 0 || fail "a stop left $(get mrcd.service NFileDescriptorStore) descriptors in the store"
+ok "stopped: no process, no port, no socket, nothing in the store"
 
 # ---- started by the first program ----
 

@@ -18,7 +18,7 @@ build=$(cd "${MRC_BUILD:-$top/build}" && pwd)
 # `strangers`, which needs a third address on a rail.
 e2e=(loopback bw_stream sizes many_clients_many_channels connect_before_peer_is_up down_at_start drain carrier_loss
 	silence silence_one_way cut_both_ends flap all_down second_failure_hits_resend kill_sender_client
-	kill_receiver_client kill_sender_daemon kill_receiver_daemon idle_cpu)
+	kill_receiver_client kill_sender_daemon kill_receiver_daemon restart idle_cpu)
 verbs=(devices_shown cables admin_down loss_and_delay neighbour_unknown gid_moves mtu_changes killed_and_counted
 	clients_come_and_go qp_error damage auto_and_mixed work_requests ghosts flaps_100 failures_two_rails failures_200)
 

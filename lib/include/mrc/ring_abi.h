@@ -41,6 +41,11 @@
  * MRC_CQE_FLAG_TRACED says with its verdict (COMMIT, REJECT, or RELEASE) when it took
  * the message and when it judged it. All by CLOCK_MONOTONIC.
  *
+ * Restart. A daemon may leave all of this to the next one: memory, rings, bells and
+ * the socket stay as they are, `state` is PAUSED meanwhile, and what is put into the
+ * rings is read by whoever comes. A client need not look: it waits for its bell as
+ * ever, and when nobody comes the socket closes.
+ *
  * Ends. After REFUSE, CLOSED, or a CONNECTED that failed, no entry names the
  * channel again; only a REFUSE and a CLOSED may cross on the way. A message
  * that was received stays the client's, and RELEASE is due, after CLOSED too;
@@ -58,14 +63,15 @@
 extern "C" {
 #endif
 
-#define MRC_ABI_MAGIC        0x4943524dU /* "MRCI", little-endian */
-#define MRC_ABI_VERSION      1U
+#define MRC_ABI_MAGIC          0x4943524dU /* "MRCI", little-endian */
+#define MRC_ABI_VERSION        1U          /* the newest that is spoken */
+#define MRC_ABI_VERSION_OLDEST 1U          /* one back, once there is one */
 
-#define MRC_NAME_LEN_MAX     63U  /* a host or service name, without its 0 */
-#define MRC_ABI_TARGET_BYTES 136U /* "host/service", 0-terminated */
-#define MRC_ABI_TEXT_BYTES   120U
-#define MRC_REASON_BYTES_MAX 64U /* of the text of a rejection */
-#define MRC_RING_PAGE_BYTES  4096U
+#define MRC_NAME_LEN_MAX       63U  /* a host or service name, without its 0 */
+#define MRC_ABI_TARGET_BYTES   136U /* "host/service", 0-terminated */
+#define MRC_ABI_TEXT_BYTES     120U
+#define MRC_REASON_BYTES_MAX   64U /* of the text of a rejection */
+#define MRC_RING_PAGE_BYTES    4096U
 
 /* Client to daemon, first packet. */
 struct mrc_abi_attach {
@@ -91,10 +97,10 @@ enum mrc_abi_fd {
 /* Daemon to client, the only packet it sends on the socket. */
 struct mrc_abi_welcome {
 	uint32_t magic;
-	uint32_t version; /* the ABI both will speak */
+	uint32_t version; /* the ABI both will speak: the newest that both can */
 	int32_t status;   /* 0, or a negative errno; then only `text` counts */
 	uint32_t reserved;
-	uint64_t generation; /* of this daemon's state; differs after a restart */
+	uint64_t generation; /* of this daemon's state; another when a daemon began anew */
 	uint64_t send_arena_bytes;
 	uint64_t landing_arena_bytes;
 	uint64_t ring_bytes;             /* size of the ring memfd */

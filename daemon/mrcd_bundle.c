@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_bundle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define LABEL_MAGIC  0x5043524dU /* "MRCP", little-endian */
+#define QUEUE_BYTES  (1 << 20)   /* asked for; the kernel gives less (net.core.wmem_max) */
+#define PARCELS_STEP 64U
+
+/* What goes with the descriptors of a parcel. Written and read on one machine. */
+struct label {
+	uint32_t magic;
+	uint32_t kind;
+	uint32_t index;
+};
+
+union fd_cmsg {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * MRCD_PARCEL_FDS_MAX)];
+};
+
+/* ---- packing ---- */
+
+void mrcd_bundle_begin(struct mrcd_bundle *bundle)
+{
+	*bundle = (struct mrcd_bundle){.write_fd = -1};
+}
+
+static int bundle_grow(struct mrcd_bundle *bundle)
+{
+	const int bytes = QUEUE_BYTES;
+	int pair[2];
+
+	if (bundle->count == MRCD_BUNDLES_MAX)
+		return -ENOSPC;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -errno;
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (bundle->write_fd >= 0)
+		close(bundle->write_fd);
+	bundle->fds[bundle->count++] = pair[0];
+	bundle->write_fd = pair[1];
+	return 0;
+}
+
+static int parcel_send(int fd, const struct mrcd_parcel *parcel)
+{
+	struct label label = {
+		.magic = LABEL_MAGIC,
+		.kind = parcel->kind,
+		.index = parcel->index,
+	};
+	struct iovec iov = {.iov_base = &label, .iov_len = sizeof(label)};
+	union fd_cmsg control = {0};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(sizeof(int) * parcel->fd_count),
+	};
+	struct cmsghdr *cmsg = &control.align;
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int) * parcel->fd_count);
+	memcpy(CMSG_DATA(cmsg), parcel->fds, sizeof(int) * parcel->fd_count);
+	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel)
+{
+	int r = -EAGAIN;
+
+	MRC_ASSERT(parcel->fd_count > 0);
+	MRC_ASSERT(parcel->fd_count <= MRCD_PARCEL_FDS_MAX);
+	if (bundle->write_fd >= 0)
+		r = parcel_send(bundle->write_fd, parcel);
+	if (r == -EAGAIN) { /* its queue is full, or there is none yet */
+		r = bundle_grow(bundle);
+		if (r == 0)
+			r = parcel_send(bundle->write_fd, parcel);
+	}
+	if (r == 0)
+		bundle->parcel_count++;
+	return r;
+}
+
+void mrcd_bundle_fini(struct mrcd_bundle *bundle)
+{
+	if (bundle->write_fd >= 0)
+		close(bundle->write_fd);
+	for (uint32_t i = 0; i < bundle->count; i++)
+		close(bundle->fds[i]);
+	mrcd_bundle_begin(bundle);
+}
+
+/* ---- unpacking ---- */
+
+/* 1: one more; 0: the queue is empty. What came with a message that is no parcel is closed. */
+static int parcel_receive(int fd, struct mrcd_parcel *parcel_out)
+{
+	struct label label = {0};
+	struct iovec iov = {.iov_base = &label, .iov_len = sizeof(label)};
+	union fd_cmsg control = {0};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t len;
+
+	do {
+		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	*parcel_out = (struct mrcd_parcel){.kind = label.kind, .index = label.index};
+	for (uint32_t i = 0; i < MRCD_PARCEL_FDS_MAX; i++)
+		parcel_out->fds[i] = -1;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS) {
+		parcel_out->fd_count = (uint32_t)((cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(parcel_out->fds, CMSG_DATA(cmsg), parcel_out->fd_count * sizeof(int));
+	}
+	if (len == 0 && parcel_out->fd_count == 0)
+		return 0; /* whoever filled it has gone, and nothing is left */
+	if (len != (ssize_t)sizeof(label) || label.magic != LABEL_MAGIC ||
+	    label.kind >= MRCD_PARCEL_KIND_COUNT || parcel_out->fd_count == 0 ||
+	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+		for (uint32_t i = 0; i < parcel_out->fd_count; i++)
+			close(parcel_out->fds[i]);
+		return -EPROTO;
+	}
+	return 1;
+}
+
+int mrcd_bundle_take(const int *fds, uint32_t count, struct mrcd_parcel **parcels_out,
+		     uint32_t *parcel_count_out)
+{
+	struct mrcd_parcel *parcels = NULL, *more;
+	uint32_t parcel_count = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		do {
+			if (parcel_count % PARCELS_STEP == 0) {
+				more = reallocarray(parcels, parcel_count + PARCELS_STEP,
+						    sizeof(*parcels));
+				if (more == NULL) {
+					r = -ENOMEM;
+					goto err_free;
+				}
+				parcels = more;
+			}
+			r = parcel_receive(fds[i], &parcels[parcel_count]);
+			if (r < 0)
+				goto err_free;
+			parcel_count += r > 0;
+		} while (r > 0);
+	}
+	*parcels_out = parcels;
+	*parcel_count_out = parcel_count;
+	return 0;
+
+err_free:
+	mrcd_parcels_free(parcels, parcel_count);
+	return r;
+}
+
+struct mrcd_parcel *mrcd_parcel_next(struct mrcd_parcel *parcels, uint32_t parcel_count,
+				     enum mrcd_parcel_kind kind, uint32_t *at)
+{
+	while (*at < parcel_count) {
+		struct mrcd_parcel *parcel = &parcels[(*at)++];
+
+		if (parcel->kind == kind)
+			return parcel;
+	}
+	return NULL;
+}
+
+void mrcd_parcels_free(struct mrcd_parcel *parcels, uint32_t parcel_count)
+{
+	for (uint32_t i = 0; i < parcel_count; i++) {
+		for (uint32_t f = 0; f < parcels[i].fd_count; f++) {
+			if (parcels[i].fds[f] >= 0)
+				close(parcels[i].fds[f]);
+		}
+	}
+	free(parcels);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mrcd_heritage.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+
+#include "mrcd_client.h"
+#include "mrcd_handover.h"
+#include "mrcd_image.h"
+#include "mrcd_log.h"
+#include "mrcd_peer.h"
+
+#define PEERS_MAX (MRCD_PEERS_MAX + 2) /* the loop's two ends as well */
+
+/* An engine's state, in the image. */
+struct heir {
+	char name[MRC_NAME_MAX + 1]; /* "": the loop's two ends, by number */
+	const uint8_t *state;
+	size_t state_bytes;
+};
+
+struct mrcd_heritage {
+	struct mrcd_image_in in;     /* ours; after open, at the rails */
+	struct mrcd_parcel *parcels; /* ours */
+	uint32_t parcel_count;
+	uint64_t boot_id;
+	uint64_t begin_ns; /* when the daemon before us stopped */
+	uint64_t strangers;
+	struct heir *heirs;       /* ours; heir_count */
+	struct mrcd_peer **peers; /* ours; the same numbers. NULL: it is no more */
+	uint32_t heir_count;
+};
+
+static int heritage_read(struct mrcd_heritage *heritage, const struct mrcd_conf *conf,
+			 char why[MRCD_IMAGE_WHY_BYTES])
+{
+	struct mrcd_image_in *in = &heritage->in;
+	char host[MRC_NAME_MAX + 1];
+	uint64_t parcel_count;
+
+	mrcd_image_take_name(in, host);
+	heritage->boot_id = mrcd_image_take(in);
+	heritage->begin_ns = mrcd_image_take(in);
+	parcel_count = mrcd_image_take(in);
+	heritage->strangers = mrcd_image_take(in);
+	if (in->is_failed || heritage->boot_id == 0) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES, "the state is not complete");
+		return -EPROTO;
+	}
+	if (strcmp(host, conf->host) != 0) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES, "the state is of host %s, and this is %s", host,
+			 conf->host);
+		return -EPROTO;
+	}
+	if (parcel_count != heritage->parcel_count) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES,
+			 "of %" PRIu64 " parcels of descriptors %u are there", parcel_count,
+			 heritage->parcel_count);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int heritage_unpack(struct mrcd_heritage *heritage, const int *fds, uint32_t count,
+			   const struct mrcd_conf *conf, char why[MRCD_IMAGE_WHY_BYTES])
+{
+	struct mrcd_parcel *image;
+	uint32_t at = 0;
+	int r;
+
+	r = mrcd_bundle_take(fds, count, &heritage->parcels, &heritage->parcel_count);
+	if (r < 0) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES, "the descriptors cannot be taken: %s",
+			 strerror(-r));
+		return r;
+	}
+	image = mrcd_parcel_next(heritage->parcels, heritage->parcel_count, MRCD_PARCEL_IMAGE, &at);
+	if (image == NULL) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES,
+			 heritage->parcel_count == 0 ? "a daemon has taken it before"
+						     : "there is no state with the descriptors");
+		return -ENOENT;
+	}
+	r = mrcd_image_open(&heritage->in, image->fds[0], why);
+	if (r < 0)
+		return r;
+	return heritage_read(heritage, conf, why);
+}
+
+struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
+					 const struct mrcd_conf *conf)
+{
+	struct mrcd_heritage *heritage = calloc(1, sizeof(*heritage));
+	char why[MRCD_IMAGE_WHY_BYTES] = "out of memory";
+
+	/* Before it is used, so that nobody can use it twice. */
+	sd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_NAME);
+	if (heritage != NULL && heritage_unpack(heritage, fds, count, conf, why) == 0)
+		return heritage;
+	mrcd_warn("what the daemon before left cannot be used, starting with nothing: %s", why);
+	mrcd_heritage_free(heritage);
+	return NULL;
+}
+
+void mrcd_heritage_free(struct mrcd_heritage *heritage)
+{
+	if (heritage == NULL)
+		return;
+	mrcd_image_close(&heritage->in);
+	mrcd_parcels_free(heritage->parcels, heritage->parcel_count);
+	free(heritage->heirs);
+	free(heritage->peers);
+	free(heritage);
+}
+
+static void restore_rail(struct mrcd_image_in *in, struct mrcd_worker *worker)
+{
+	char name[MRC_NAME_MAX + 1];
+	struct mrcd_rail *rail, gone = {0};
+	bool was_conf_drained, was_draining;
+
+	mrcd_image_take_name(in, name);
+	rail = mrcd_worker_rail(worker, name);
+	if (rail == NULL)
+		rail = &gone;
+	was_conf_drained = mrcd_image_take_bool(in);
+	was_draining = mrcd_image_take_bool(in);
+	/* What the operator said last: mrcctl, or a file that says something else now. */
+	if (rail->conf != NULL && rail->conf->is_drained == was_conf_drained)
+		rail->is_draining = was_draining;
+	rail->frames_sent = mrcd_image_take(in);
+	rail->frames_received = mrcd_image_take(in);
+	rail->bytes_sent = mrcd_image_take(in);
+	rail->bytes_received = mrcd_image_take(in);
+	rail->carrier_losses = mrcd_image_take(in);
+	rail->flaps = mrcd_image_take(in);
+	rail->flapped_ns = mrcd_image_take(in);
+	rail->strangers = mrcd_image_take(in);
+}
+
+static int read_heirs(struct mrcd_heritage *heritage)
+{
+	struct mrcd_image_in *in = &heritage->in;
+
+	heritage->heir_count = (uint32_t)mrcd_image_take_max(in, PEERS_MAX);
+	if (heritage->heir_count < 2)
+		return -EPROTO;
+	heritage->heirs = calloc(heritage->heir_count, sizeof(*heritage->heirs));
+	heritage->peers = calloc(heritage->heir_count, sizeof(struct mrcd_peer *));
+	if (heritage->heirs == NULL || heritage->peers == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < heritage->heir_count; i++) {
+		struct heir *heir = &heritage->heirs[i];
+
+		mrcd_image_take_name(in, heir->name);
+		heir->state = mrcd_image_take_blob(in, &heir->state_bytes);
+	}
+	return in->is_failed ? -EPROTO : 0;
+}
+
+/* NULL: no daemon before us knew this peer. */
+static struct heir *heir_of(struct mrcd_heritage *heritage, struct mrcd_worker *worker,
+			    struct mrcd_peer *peer)
+{
+	for (uint32_t i = 0; i < heritage->heir_count; i++) {
+		bool is_it =
+			i < 2 ? peer == worker->loop_ends[i]
+			      : peer != worker->loop_ends[0] && peer != worker->loop_ends[1] &&
+					strcmp(heritage->heirs[i].name, mrcd_peer_name(peer)) == 0;
+
+		if (!is_it)
+			continue;
+		heritage->peers[i] = peer;
+		return &heritage->heirs[i];
+	}
+	return NULL;
+}
+
+static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *worker,
+			struct mrcd_peer *peer)
+{
+	const struct heir *heir = heir_of(heritage, worker, peer);
+	const char *why = "";
+	int r;
+
+	/* One that is new begins with nothing, under our boot id. */
+	r = mrcd_peer_restore(peer, heir != NULL ? heir->state : NULL,
+			      heir != NULL ? heir->state_bytes : 0, &why);
+	if (r < 0)
+		mrcd_warn("peer %s: the state that the daemon before left does not fit: %s%s%s",
+			  mrcd_peer_name(peer), strerror(-r), why[0] != '\0' ? ": " : "", why);
+	return r;
+}
+
+int mrcd_heritage_apply(struct mrcd_heritage *heritage, struct mrcd_worker *worker)
+{
+	struct mrcd_image_in *in = &heritage->in;
+	uint64_t rail_count;
+	int r;
+
+	worker->boot_id = heritage->boot_id;
+	worker->strangers = heritage->strangers;
+	rail_count = mrcd_image_take_max(in, MRCD_RAILS_MAX);
+	for (uint64_t i = 0; i < rail_count; i++)
+		restore_rail(in, worker);
+	r = read_heirs(heritage);
+	if (r < 0) {
+		mrcd_warn("the state that the daemon before left is not complete: %s",
+			  strerror(-r));
+		return r;
+	}
+	for (int i = 0; i < 2 && r == 0; i++)
+		r = restore_peer(heritage, worker, worker->loop_ends[i]);
+	for (uint32_t i = 0; i < worker->peer_count && r == 0; i++)
+		r = restore_peer(heritage, worker, worker->peers[i]);
+	return r;
+}
+
+int mrcd_heritage_listener(struct mrcd_heritage *heritage, enum mrcd_parcel_kind kind,
+			   const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNSPEC};
+	socklen_t addr_bytes = sizeof(addr);
+	struct mrcd_parcel *parcel;
+	uint32_t at = 0;
+	int fd;
+
+	parcel = mrcd_parcel_next(heritage->parcels, heritage->parcel_count, kind, &at);
+	if (parcel == NULL || parcel->fds[0] < 0 ||
+	    getsockname(parcel->fds[0], (struct sockaddr *)&addr, &addr_bytes) < 0 ||
+	    addr.sun_family != AF_UNIX || strncmp(addr.sun_path, path, sizeof(addr.sun_path)) != 0)
+		return -1;
+	fd = parcel->fds[0];
+	parcel->fds[0] = -1;
+	return fd;
+}
+
+int mrcd_heritage_apply_clients(struct mrcd_heritage *heritage, struct mrcd_worker *worker)
+{
+	char why[MRCD_IMAGE_WHY_BYTES] = "";
+	uint32_t count;
+	int r;
+
+	r = mrcd_client_side_restore(worker->clients, heritage->peers, heritage->heir_count,
+				     &heritage->in, heritage->parcels, heritage->parcel_count, why);
+	if (r < 0) {
+		mrcd_warn("the programs of the daemon before cannot be taken over: %s",
+			  why[0] != '\0' ? why : strerror(-r));
+		return r;
+	}
+	mrcd_client_side_resume(worker->clients);
+	count = mrcd_client_side_count(worker->clients);
+	mrcd_notice("going on where the daemon before stopped, %llu ms ago: %u program%s",
+		    (mrcd_worker_now(worker) - heritage->begin_ns) / MRC_MS, count,
+		    count == 1 ? "" : "s");
+	return 0;
+}

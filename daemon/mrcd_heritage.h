@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mrcd_heritage - what the daemon before us left (mrcd_handover.h), checked, and put in its place
+ *
+ *	heritage = mrcd_heritage_open(fds, count, conf);
+ *	mrcd_worker_new(conf, &worker);
+ *	mrcd_heritage_apply(heritage, worker);          boot id, counters, engines
+ *	mrcd_worker_start(worker, client_fd, heritage); sockets and clients
+ *
+ * Any step may find that it does not fit. Then the worker is freed, which tells
+ * the clients that were taken over already that they have to attach again, and
+ * another one starts with nothing.
+ *
+ * Threads: the worker's loop, before it runs.
+ */
+#ifndef MRCD_HERITAGE_H
+#define MRCD_HERITAGE_H
+
+#include "mrcd_bundle.h"
+#include "mrcd_worker.h"
+
+/* What the daemon before us left. Owned by main(), until the worker has started. */
+struct mrcd_heritage;
+
+/*
+ * From what the manager passed under MRCD_HANDOVER_NAME; the descriptors stay the caller's, and
+ * the manager has forgotten them. NULL: nothing that can be used, which was logged.
+ */
+struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
+					 const struct mrcd_conf *conf);
+/* NULL is fine. Closes what was not taken. */
+void mrcd_heritage_free(struct mrcd_heritage *heritage);
+
+/* The boot id, rails' counters and engines; of a worker that has not started. Logged on error. */
+int mrcd_heritage_apply(struct mrcd_heritage *heritage, struct mrcd_worker *worker);
+/* A socket that listens at this path, or -1. The caller's. */
+int mrcd_heritage_listener(struct mrcd_heritage *heritage, enum mrcd_parcel_kind kind,
+			   const char *path);
+/* The clients, as the last thing before peers are started. Logged on error. */
+int mrcd_heritage_apply_clients(struct mrcd_heritage *heritage, struct mrcd_worker *worker);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mrcd_bundle: descriptors lie in a socket's queue, all of them, once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mrcd_bundle.h"
+
+/* A memfd of so many bytes: that is how it is known again. */
+static int fd_new(off_t bytes)
+{
+	int fd = memfd_create("parcel", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	return fd;
+}
+
+static off_t fd_bytes(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+static void put_client(struct mrcd_bundle *bundle, uint32_t index, uint32_t fd_count)
+{
+	struct mrcd_parcel parcel = {
+		.kind = MRCD_PARCEL_CLIENT,
+		.index = index,
+		.fd_count = fd_count,
+	};
+
+	for (uint32_t i = 0; i < fd_count; i++)
+		parcel.fds[i] = fd_new(index + 100000 * i);
+	assert_int_equal(mrcd_bundle_put(bundle, &parcel), 0);
+	/* Still the caller's, who has no need of them any more. */
+	for (uint32_t i = 0; i < fd_count; i++)
+		close(parcel.fds[i]);
+}
+
+static void bundle_gives_back_what_was_put_once(void **state)
+{
+	struct mrcd_parcel *parcels, *parcel;
+	struct mrcd_bundle bundle;
+	uint32_t count, at = 0;
+
+	(void)state;
+	mrcd_bundle_begin(&bundle);
+	put_client(&bundle, 7, 2);
+	put_client(&bundle, 8, 2);
+	assert_int_equal(bundle.count, 1);
+	assert_int_equal(bundle.parcel_count, 2);
+	/* Whoever filled it may be gone. */
+	close(bundle.write_fd);
+	bundle.write_fd = -1;
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(count, 2);
+	assert_null(mrcd_parcel_next(parcels, count, MRCD_PARCEL_IMAGE, &at));
+	at = 0;
+	for (uint32_t i = 7; i < 9; i++) {
+		parcel = mrcd_parcel_next(parcels, count, MRCD_PARCEL_CLIENT, &at);
+		assert_non_null(parcel);
+		assert_int_equal(parcel->index, i);
+		assert_int_equal(parcel->fd_count, 2);
+		assert_int_equal(fd_bytes(parcel->fds[0]), i);
+		assert_int_equal(fd_bytes(parcel->fds[1]), i + 100000);
+		assert_int_equal(fcntl(parcel->fds[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	}
+	assert_null(mrcd_parcel_next(parcels, count, MRCD_PARCEL_CLIENT, &at));
+	mrcd_parcels_free(parcels, count);
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(count, 0);
+	mrcd_parcels_free(parcels, count);
+	mrcd_bundle_fini(&bundle);
+}
+
+/* More than one queue takes: several sockets, and nothing is missing. */
+static void bundle_grows_by_sockets(void **state)
+{
+	const uint32_t clients = 6000;
+	bool *seen = calloc(clients, sizeof(*seen));
+	struct rlimit limit;
+	struct mrcd_parcel *parcels;
+	struct mrcd_bundle bundle;
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < clients + 100)
+		skip();
+	mrcd_bundle_begin(&bundle);
+	for (uint32_t i = 0; i < clients; i++)
+		put_client(&bundle, i, 1);
+	assert_true(bundle.count > 1);
+	/* A manager may pass them in another order. */
+	for (uint32_t i = 0; i < bundle.count / 2; i++) {
+		int fd = bundle.fds[i];
+
+		bundle.fds[i] = bundle.fds[bundle.count - 1 - i];
+		bundle.fds[bundle.count - 1 - i] = fd;
+	}
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(count, clients);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_true(parcels[i].index < clients);
+		assert_false(seen[parcels[i].index]);
+		seen[parcels[i].index] = true;
+		assert_int_equal(fd_bytes(parcels[i].fds[0]), parcels[i].index);
+	}
+	mrcd_parcels_free(parcels, count);
+	mrcd_bundle_fini(&bundle);
+	free(seen);
+}
+
+static void bundle_has_a_bound(void **state)
+{
+	struct mrcd_parcel parcel = {.kind = MRCD_PARCEL_PENDING, .fd_count = 1};
+	struct mrcd_bundle bundle;
+	int r = 0;
+
+	(void)state;
+	parcel.fds[0] = fd_new(1);
+	mrcd_bundle_begin(&bundle);
+	while (r == 0 && bundle.parcel_count < 1000000)
+		r = mrcd_bundle_put(&bundle, &parcel);
+	/* Whichever comes first: our bound, or the kernel's on descriptors under way (not root's). */
+	assert_true(r == -ENOSPC || r == -ETOOMANYREFS);
+	assert_true(bundle.count <= MRCD_BUNDLES_MAX);
+	mrcd_bundle_fini(&bundle);
+	close(parcel.fds[0]);
+}
+
+static void bundle_refuses_what_is_no_parcel(void **state)
+{
+	static const char words[12] = "not a parcel";
+	struct mrcd_parcel *parcels;
+	uint32_t count;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(send(pair[1], words, sizeof(words), 0), sizeof(words));
+	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -EPROTO);
+	close(pair[0]);
+	close(pair[1]);
+	/* Nor is something that is no socket. */
+	pair[0] = fd_new(10);
+	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -ENOTSOCK);
+	close(pair[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bundle_gives_back_what_was_put_once),
+		cmocka_unit_test(bundle_grows_by_sockets),
+		cmocka_unit_test(bundle_has_a_bound),
+		cmocka_unit_test(bundle_refuses_what_is_no_parcel),
+	};
+
+	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);
+}

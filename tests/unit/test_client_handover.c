@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From one daemon to the next: a client side is saved, freed, and another one
+ * goes on with the same programs, which keep their memory and their sockets.
+ */
+#include "client_side_lab.h"
+
+#include "mrcd_client_impl.h"
+
+static struct mrcd_peer *const peers_now[] = {&loop_end, &peer_b, &peer_c};
+/* As if c had been taken out of the configuration. */
+static struct mrcd_peer *const peers_less[] = {&loop_end, &peer_b, NULL};
+
+/* What is on its way from one to the other. */
+struct left {
+	struct mrcd_parcel *parcels;
+	uint32_t parcel_count;
+	int image_fd;
+};
+
+static void lab_leave(struct lab *lab, struct left *left)
+{
+	struct mrcd_client_side *side = lab->worker.clients;
+	struct mrcd_bundle bundle;
+	struct mrcd_image_out out;
+
+	mrcd_worker_now(&lab->worker);
+	mrcd_bundle_begin(&bundle);
+	mrcd_client_side_pause(side);
+	while (mrcd_client_side_settle(side))
+		;
+	assert_int_equal(mrcd_client_side_pack(side, &bundle), 0);
+	while (mrcd_client_side_settle(side))
+		;
+	mrcd_image_begin(&out);
+	mrcd_client_side_save(side, peers_now, MRC_ARRAY_LEN(peers_now), &out);
+	assert_int_equal(mrcd_image_seal(&out, &left->image_fd), 0);
+	mrcd_image_fini(&out);
+	mrcd_client_side_leave(side);
+	mrcd_client_side_free(side);
+	mrcd_region_free_all(&lab->worker);
+	lab->worker.clients = NULL;
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &left->parcels,
+					  &left->parcel_count),
+			 0);
+	mrcd_bundle_fini(&bundle);
+}
+
+static void left_free(struct left *left)
+{
+	mrcd_parcels_free(left->parcels, left->parcel_count);
+	close(left->image_fd);
+}
+
+/* The next daemon, up to where it would run. */
+static int lab_try(struct lab *lab, struct left *left, struct mrcd_peer *const *peers,
+		   char why[MRCD_IMAGE_WHY_BYTES])
+{
+	struct mrcd_parcel *parcel;
+	struct mrcd_image_in in;
+	uint32_t at = 0;
+	int listen_fd = -1, r;
+
+	parcel = mrcd_parcel_next(left->parcels, left->parcel_count, MRCD_PARCEL_LISTEN, &at);
+	if (parcel != NULL) {
+		listen_fd = parcel->fds[0];
+		parcel->fds[0] = -1;
+	}
+	assert_int_equal(mrcd_client_side_new(&lab->worker, listen_fd, &lab->worker.clients), 0);
+	mrcd_client_side_own(lab->worker.clients);
+	r = mrcd_image_open(&in, left->image_fd, why);
+	assert_int_equal(r, 0);
+	r = mrcd_client_side_restore(lab->worker.clients, peers, MRC_ARRAY_LEN(peers_now), &in,
+				     left->parcels, left->parcel_count, why);
+	mrcd_image_close(&in);
+	return r;
+}
+
+static void lab_go_on(struct lab *lab, struct left *left)
+{
+	char why[MRCD_IMAGE_WHY_BYTES] = "";
+
+	if (lab_try(lab, left, peers_now, why) != 0)
+		fail_msg("not taken over: %s", why);
+	left_free(left);
+	mrcd_client_side_resume(lab->worker.clients);
+	lab_turn(lab);
+}
+
+static void lab_restart(struct lab *lab)
+{
+	struct left left;
+
+	lab_leave(lab, &left);
+	lab_go_on(lab, &left);
+}
+
+/* ---- what goes on ---- */
+
+static void a_program_does_not_notice(void **state)
+{
+	struct lab *lab = *state;
+	struct prog prog, more;
+
+	prog_attach(lab, &prog, "one");
+	for (int i = 0; i < 3; i++) {
+		lab_restart(lab);
+		assert_false(prog_is_ended(&prog));
+		assert_int_equal(prog.shm->state, MRC_RING_STATE_RUNNING);
+		assert_int_equal(mrcd_client_side_count(lab->worker.clients), 1);
+		assert_int_equal(lab_number(lab, "one", "pid"), getpid());
+		prog_is_served(lab, &prog);
+		prog_expect_nothing(&prog);
+	}
+	/* And others can attach where they always could. */
+	prog_attach(lab, &more, "two");
+	prog_is_served(lab, &more);
+	prog_leave(&more);
+	prog_leave(&prog);
+	lab_turn(lab);
+	assert_int_equal(mrcd_client_side_count(lab->worker.clients), 0);
+}
+
+static void while_no_daemon_is_there_rings_say_so(void **state)
+{
+	struct lab *lab = *state;
+	struct left left;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	lab_leave(lab, &left);
+	assert_int_equal(prog.shm->state, MRC_RING_STATE_PAUSED);
+	assert_false(prog_is_ended(&prog));
+	lab_go_on(lab, &left);
+	assert_int_equal(prog.shm->state, MRC_RING_STATE_RUNNING);
+	prog_leave(&prog);
+}
+
+/* In the ring when the old daemon stopped, put there between the two, asked for on the socket. */
+static void what_is_said_meanwhile_is_heard_once(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev;
+	struct pipe_end end;
+	struct left left;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	prog_send(&prog, &end, 1);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 1);
+	prog_send(&prog, &end, 2); /* not read any more */
+	lab_leave(lab, &left);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 1);
+	prog_send(&prog, &end, 3);
+	prog_request(&prog, MRC_ABI_REQ_CONNECT, "nowhere/x", 0, 99);
+	lab_go_on(lab, &left);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, &ev), 3);
+	assert_int_equal(ev.msg.channel, end.engine_id);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_CONNECTED).user_data, 99);
+	prog_expect_nothing(&prog);
+	lab_restart(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 3);
+	prog_leave(&prog);
+}
+
+static struct mrc_action act_done(const struct pipe_end *end, const struct mrc_event_in *send,
+				  int outcome, bool is_undecided)
+{
+	struct mrc_action act = act_msg(MRC_ACT_DONE, end, 0, 0, 0);
+
+	act.msg.cookie = send->msg.cookie;
+	act.msg.outcome = outcome;
+	act.msg.level = outcome == MRC_OUT_OK ? MRC_LVL_COMMITTED : MRC_LVL_PLACED;
+	act.msg.is_undecided = is_undecided;
+	return act;
+}
+
+/* The engine has some, some wait for it, one is answered and not decided. */
+static void sends_are_answered_by_the_next_daemon(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in sends[3] = {0};
+	struct mrc_action act;
+	struct pipe_end end;
+	struct prog prog;
+	struct mrc_cqe cqe;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	peer_b.credit = 2;
+	for (uint64_t i = 1; i <= 4; i++)
+		prog_send(&prog, &end, i);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 2);
+	for (uint32_t i = 0, n = 0; i < peer_b.event_count; i++) {
+		if (peer_b.events[i].kind == MRC_EV_SEND)
+			sends[n++] = peer_b.events[i];
+	}
+	lab_perform(lab, &peer_b, act_done(&end, &sends[0], MRC_OUT_TIMED_OUT, true));
+	cqe = prog_expect(&prog, MRC_CQE_SENT);
+	assert_int_equal(cqe.flags, MRC_CQE_FLAG_UNDECIDED);
+	lab_restart(lab);
+
+	/* Still full: nothing was told twice. Room: the two that waited, in their order. */
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 2);
+	peer_b.credit = 10;
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_ROOM, &end));
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 4);
+	act = act_done(&end, &sends[0], MRC_OUT_OK, false);
+	act.kind = MRC_ACT_LATE;
+	lab_perform(lab, &peer_b, act);
+	cqe = prog_expect(&prog, MRC_CQE_LATE);
+	assert_int_equal(cqe.user_data, 1);
+	lab_perform(lab, &peer_b, act_done(&end, &sends[1], MRC_OUT_OK, false));
+	assert_int_equal(prog_expect(&prog, MRC_CQE_SENT).user_data, 2);
+	for (uint64_t user_data = 3; user_data <= 4; user_data++) {
+		struct mrc_event_in send = peer_b.events[peer_b.event_count - 5 + user_data];
+
+		assert_int_equal(send.kind, MRC_EV_SEND);
+		lab_perform(lab, &peer_b, act_done(&end, &send, MRC_OUT_OK, false));
+		assert_int_equal(prog_expect(&prog, MRC_CQE_SENT).user_data, user_data);
+	}
+	assert_int_equal(lab_number(lab, "one", "sends_outstanding"), 0);
+	prog_leave(&prog);
+}
+
+static void a_deadline_passes_in_the_next_daemon(void **state)
+{
+	struct lab *lab = *state;
+	struct pipe_end end;
+	struct left left;
+	struct prog prog;
+	struct mrc_cqe cqe;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	peer_b.credit = 0;
+	prog_submit(&prog, (struct mrc_sqe){
+				   .op = MRC_SQE_SEND,
+				   .level = MRC_LEVEL_COMMITTED,
+				   .channel = end.id,
+				   .user_data = 7,
+				   .len_bytes = 10,
+				   .deadline_ns = lab_now_ns() + 2 * MRC_MS,
+			   });
+	lab_turn(lab);
+	lab_leave(lab, &left);
+	lab_go_on(lab, &left);
+	while (!prog_take(&prog, &cqe))
+		event_base_loop(lab->worker.base, EVLOOP_ONCE);
+	assert_int_equal(cqe.type, MRC_CQE_SENT);
+	assert_int_equal(cqe.user_data, 7);
+	assert_int_equal(cqe.status, MRC_STATUS_TIMED_OUT);
+	prog_leave(&prog);
+}
+
+/* A message that is under way, one that is held, one given back that the engine has not done with. */
+static void landing_memory_stays_who_it_was_given_to(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev = {0};
+	struct mrcd_client *client;
+	struct pipe_end end;
+	struct prog prog;
+	uint64_t used, held, other;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	held = lab_deliver_large(lab, &end, 0, 100000);
+	prog_expect(&prog, MRC_CQE_ARRIVED);
+	lab_deliver_large(lab, &end, 1, 50000);
+	prog_expect(&prog, MRC_CQE_ARRIVED);
+	prog_verdict(&prog, &end, MRC_SQE_RELEASE, 1);
+	lab_deliver_eager(lab, &end, 2, 4096, 300);
+	prog_expect(&prog, MRC_CQE_ARRIVED);
+	lab_turn(lab);
+	lab_perform(lab, &peer_b, act_msg(MRC_ACT_LANDING_WANT, &end, 3, 0, 70000));
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_LANDING, &ev), 3);
+	used = (uint64_t)lab_number(lab, "one", "landing_used_bytes");
+	lab_restart(lab);
+
+	assert_int_equal(lab_number(lab, "one", "landing_used_bytes"), used);
+	/* Where the engine puts the fragments of the one under way. */
+	lab_perform(lab, &peer_b, act_msg(MRC_ACT_DELIVER, &end, 3, ev.msg.addr, 70000));
+	assert_int_equal(prog_expect(&prog, MRC_CQE_ARRIVED).offset, ev.msg.addr);
+	/* A new one gets memory that nobody has. */
+	other = lab_deliver_large(lab, &end, 4, 60000);
+	prog_expect(&prog, MRC_CQE_ARRIVED);
+	assert_true(other >= held + 100000 || held >= other + 60000);
+	assert_true(other >= ev.msg.addr + 70000 || ev.msg.addr >= other + 60000);
+	for (uint64_t number = 0; number <= 4; number++) {
+		if (number != 1)
+			prog_verdict(&prog, &end, MRC_SQE_RELEASE, number);
+	}
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_RELEASE, NULL), 5);
+	for (uint64_t number = 0; number <= 4; number++) {
+		if (number != 2)
+			lab_perform(lab, &peer_b,
+				    act_msg(MRC_ACT_LANDING_FREE, &end, number, 0, 0));
+	}
+	client = lab->worker.clients->clients[0];
+	assert_int_equal(mrcd_arena_used_bytes(client->buffer_arena), 0);
+	assert_int_equal(mrcd_arena_used_bytes(client->ring_arena), end.ring_bytes);
+	prog_leave(&prog);
+}
+
+/* Arrivals that the program had not taken become visible when it takes them. */
+static void completions_not_read_are_read_from_the_next_daemon(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev;
+	struct pipe_end end;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	lab_deliver_eager(lab, &end, 0, 0, 10);
+	lab_deliver_eager(lab, &end, 1, 4096, 10);
+	lab_restart(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_VISIBLE, NULL), 0);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_ARRIVED).number, 0);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_ARRIVED).number, 1);
+	prog_expect_nothing(&prog);
+	prog_bell(&prog);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_VISIBLE, &ev), 2);
+	assert_int_equal(ev.msg.number, 1);
+	prog_leave(&prog);
+}
+
+static void services_and_incoming_channels_go_on(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_action incoming = {.kind = MRC_ACT_CH_INCOMING};
+	struct mrc_event_in ev;
+	struct prog prog, rival;
+	struct mrc_cqe cqe;
+	uint32_t listener;
+
+	prog_attach(lab, &prog, "one");
+	prog_request(&prog, MRC_ABI_REQ_LISTEN, "tea", 0, 5);
+	lab_turn(lab);
+	listener = prog_expect(&prog, MRC_CQE_LISTENING).channel;
+	incoming.channel.id = 77;
+	snprintf(incoming.channel.service, sizeof(incoming.channel.service), "tea");
+	lab_perform(lab, &peer_c, incoming);
+	lab_restart(lab);
+
+	cqe = prog_expect(&prog, MRC_CQE_INCOMING);
+	assert_int_equal(cqe.number, listener);
+	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_ACCEPT, .channel = cqe.channel});
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_c, MRC_EV_CH_ACCEPT, &ev), 1);
+	assert_int_equal(ev.channel.id, 77);
+	/* The name is taken, and the next caller is announced under an id that was never another's. */
+	prog_attach(lab, &rival, "two");
+	prog_request(&rival, MRC_ABI_REQ_LISTEN, "tea", 0, 6);
+	lab_turn(lab);
+	assert_int_equal(prog_expect(&rival, MRC_CQE_LISTENING).status, MRC_STATUS_IN_USE);
+	incoming.channel.id = 78;
+	lab_perform(lab, &peer_c, incoming);
+	assert_int_not_equal(prog_expect(&prog, MRC_CQE_INCOMING).channel, cqe.channel);
+	/* One that ends before it was answered is found by its engine's number. */
+	lab_restart(lab);
+	incoming.kind = MRC_ACT_CH_DOWN;
+	lab_perform(lab, &peer_c, incoming);
+	prog_expect(&prog, MRC_CQE_CLOSED);
+	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_UNLISTEN, .channel = listener});
+	lab_turn(lab);
+	assert_false(prog_is_ended(&prog));
+	prog_leave(&rival);
+	prog_leave(&prog);
+}
+
+static void ids_are_not_used_again(void **state)
+{
+	struct lab *lab = *state;
+	struct pipe_end first, second;
+	struct mrc_action down;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	first = prog_open(lab, &prog, "b");
+	down = act_channel(MRC_ACT_CH_DOWN, &first);
+	lab_perform(lab, &peer_b, down);
+	prog_expect(&prog, MRC_CQE_CLOSED);
+	prog_bell(&prog);
+	lab_turn(lab);
+	lab_restart(lab);
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_FREE, &first));
+	assert_int_equal(lab_number(lab, "one", "channels"), 0);
+	lab_restart(lab);
+	second = prog_open(lab, &prog, "b");
+	assert_int_not_equal(second.id, first.id);
+	assert_int_not_equal((uint32_t)second.cookie, (uint32_t)first.cookie);
+	/* The slot of a client that has gone has another name for the next one, too. */
+	prog_leave(&prog);
+	lab_turn(lab);
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_FREE, &second));
+	lab_turn(lab);
+	lab_restart(lab);
+	prog_attach(lab, &prog, "two");
+	first = prog_open(lab, &prog, "b");
+	assert_int_equal(first.cookie >> 48, second.cookie >> 48);
+	assert_int_not_equal(first.cookie >> 32, second.cookie >> 32);
+	prog_leave(&prog);
+}
+
+static void a_batch_begun_is_ended_in_the_next_daemon(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_sqe commit = {.op = MRC_SQE_COMMIT, .flags = MRC_SQE_FLAG_BATCH};
+	struct pipe_end end;
+	struct prog prog;
+	struct mrc_cqe cqe;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	for (uint64_t number = 0; number < 3; number++) {
+		lab_deliver_eager(lab, &end, number, 4096 * number, 10);
+		prog_expect(&prog, MRC_CQE_ARRIVED);
+	}
+	commit.channel = end.id;
+	for (commit.number = 0; commit.number < 2; commit.number++)
+		prog_submit(&prog, commit);
+	lab_turn(lab);
+	lab_restart(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_COMMIT, NULL), 0);
+	commit.flags |= MRC_SQE_FLAG_BATCH_END;
+	commit.user_data = 88;
+	prog_submit(&prog, commit);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_COMMIT, NULL), 3);
+	cqe = prog_expect(&prog, MRC_CQE_BATCH);
+	assert_int_equal(cqe.user_data, 88);
+	assert_int_equal(cqe.status, MRC_STATUS_OK);
+	prog_leave(&prog);
+}
+
+/* ---- who goes, and who does wrong ---- */
+
+static void a_program_that_goes_meanwhile_is_missed(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev;
+	struct pipe_end end;
+	struct left left;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	lab_leave(lab, &left);
+	prog_send(&prog, &end, 1); /* its last word counts */
+	prog_leave(&prog);
+	lab_go_on(lab, &left);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 1);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_ABORT, &ev), 1);
+	assert_int_equal(ev.channel.id, end.engine_id);
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_FREE, &end));
+	lab_turn(lab);
+	assert_int_equal(mrcd_client_side_count(lab->worker.clients), 0);
+	assert_int_equal(lab_number(lab, "one", "pid"), -1);
+}
+
+static void a_program_that_breaks_the_rules_meanwhile_is_ended(void **state)
+{
+	struct lab *lab = *state;
+	struct prog good, bad;
+	struct left left;
+
+	prog_attach(lab, &good, "good");
+	prog_attach(lab, &bad, "bad");
+	lab_leave(lab, &left);
+	__atomic_store_n(&bad.shm->sq_tail, 1U << 20, __ATOMIC_RELEASE);
+	__atomic_store_n(&bad.shm->sq_head, 12345, __ATOMIC_RELEASE); /* ours to know */
+	memset(bad.shm, 0xff, 24);
+	lab_go_on(lab, &left);
+	assert_true(prog_is_ended(&bad));
+	assert_false(prog_is_ended(&good));
+	prog_is_served(lab, &good);
+	prog_leave(&bad);
+	prog_leave(&good);
+}
+
+/* Who was ended and waits for the engine is not handed over; the engine speaks to nobody then. */
+static void a_dead_program_is_left_behind(void **state)
+{
+	struct lab *lab = *state;
+	struct pipe_end end;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	prog_leave(&prog);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_ABORT, NULL), 1);
+	lab_restart(lab);
+	lab_perform(lab, &peer_b, act_msg(MRC_ACT_LANDING_WANT, &end, 0, 0, 100));
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_DOWN, &end));
+	lab_perform(lab, &peer_b, act_channel(MRC_ACT_CH_FREE, &end));
+	assert_int_equal(lab_number(lab, "one", "pid"), -1);
+	prog_attach(lab, &prog, "two");
+	prog_is_served(lab, &prog);
+	prog_leave(&prog);
+}
+
+static void who_is_about_to_attach_is_served(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_abi_attach attach = prog_attach_request("late");
+	struct prog prog = {.fd = prog_connect(lab)};
+	struct left left;
+
+	lab_turn(lab); /* accepted, and nothing said */
+	lab_leave(lab, &left);
+	assert_int_equal(send(prog.fd, &attach, sizeof(attach), 0), sizeof(attach));
+	lab_go_on(lab, &left);
+	assert_true(prog_welcomed(&prog));
+	assert_int_equal(prog.welcome.status, 0);
+	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
+		close(prog.fds[i]);
+	close(prog.fd);
+}
+
+/* ---- what does not fit ---- */
+
+static void bounds_of_the_configuration_do_not_touch_who_is_attached(void **state)
+{
+	struct lab *lab = *state;
+	struct pipe_end end;
+	struct left left;
+	struct prog prog;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	lab_leave(lab, &left);
+	lab->conf.clients.channels_max = 2;
+	lab->conf.clients.sends_max = 4;
+	lab->conf.clients.window_messages = 2;
+	lab->conf.clients.listeners_max = 1;
+	lab->conf.clients.landing_arena_bytes = 1U << 20;
+	lab_go_on(lab, &left);
+	for (uint64_t i = 0; i < 60; i++)
+		prog_send(&prog, &end, i);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_SEND, NULL), 60);
+	assert_false(prog_is_ended(&prog));
+	prog_leave(&prog);
+}
+
+static void what_does_not_fit_is_not_taken(void **state)
+{
+	static const struct {
+		const char *name;
+		struct mrcd_peer *const *peers;
+		uint32_t clients_max;
+		bool is_parcel_lost;
+		const char *why;
+	} cases[] = {
+		{"a peer is gone", peers_less, 8, false, "not configured any more"},
+		{"fewer clients", peers_now, 1, false, "clients: max"},
+		{"a parcel is lost", peers_now, 8, true, "descriptors of program 1"},
+	};
+	struct lab *lab = *state;
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		char why[MRCD_IMAGE_WHY_BYTES] = "";
+		struct prog progs[2];
+		struct left left;
+
+		prog_attach(lab, &progs[0], "one");
+		prog_attach(lab, &progs[1], "two");
+		prog_open(lab, &progs[1], "c");
+		lab_leave(lab, &left);
+		for (uint32_t p = 0; p < left.parcel_count && cases[i].is_parcel_lost; p++) {
+			if (left.parcels[p].kind == MRCD_PARCEL_CLIENT &&
+			    left.parcels[p].index == 1)
+				left.parcels[p].kind = MRCD_PARCEL_PENDING;
+		}
+		lab->conf.clients.clients_max = cases[i].clients_max;
+		assert_true(lab_try(lab, &left, cases[i].peers, why) < 0);
+		if (strstr(why, cases[i].why) == NULL)
+			fail_msg("%s: '%s'", cases[i].name, why);
+		/* All of it is given up, and every program learns that it is over. */
+		mrcd_client_side_free(lab->worker.clients);
+		mrcd_region_free_all(&lab->worker);
+		left_free(&left);
+		for (int p = 0; p < 2; p++) {
+			char byte;
+
+			assert_int_equal(recv(progs[p].fd, &byte, 1, MSG_DONTWAIT), 0);
+			prog_leave(&progs[p]);
+		}
+		lab->conf.clients.clients_max = 8;
+		lab_start(lab);
+	}
+}
+
+/* One with everything in it, cut at every field, and each field one too large. */
+static void an_image_that_is_wrong_anywhere_is_refused_or_sound(void **state)
+{
+	struct lab *lab = *state;
+	uint32_t refused = 0;
+	struct prog prog;
+	struct pipe_end end;
+	size_t len_bytes = 1;
+
+	for (size_t at = 0; at < 2 * len_bytes; at += 8) {
+		struct mrcd_image_out out;
+		char why[MRCD_IMAGE_WHY_BYTES] = "";
+		uint8_t bytes[65536];
+		struct left left;
+		ssize_t len;
+		size_t field;
+
+		peer_b.event_count = 0;
+		prog_attach(lab, &prog, "one");
+		end = prog_open(lab, &prog, "b");
+		prog_request(&prog, MRC_ABI_REQ_LISTEN, "tea", 0, 5);
+		peer_b.credit = 1;
+		prog_send(&prog, &end, 1);
+		prog_send(&prog, &end, 2);
+		lab_turn(lab);
+		lab_deliver_large(lab, &end, 0, 5000);
+		lab_deliver_eager(lab, &end, 1, 0, 10);
+		lab_leave(lab, &left);
+		peer_b.credit = UINT32_MAX;
+		len = pread(left.image_fd, bytes, sizeof(bytes), MRCD_IMAGE_HEADER_BYTES);
+		assert_true(len > 0 && len < (ssize_t)sizeof(bytes));
+		len_bytes = (size_t)len;
+		field = at % len_bytes / 8 * 8;
+		if (at < len_bytes)
+			len = (ssize_t)field;
+		else
+			bytes[field]++;
+		mrcd_image_begin(&out);
+		mrcd_image_put_bytes(&out, bytes, (size_t)len);
+		close(left.image_fd);
+		assert_int_equal(mrcd_image_seal(&out, &left.image_fd), 0);
+		mrcd_image_fini(&out);
+		if (lab_try(lab, &left, peers_now, why) < 0) {
+			refused++;
+			assert_true(why[0] != '\0');
+		} else {
+			assert_true(at >= len_bytes); /* cut, it is always found */
+			mrcd_client_side_resume(lab->worker.clients);
+			lab_turn(lab);
+		}
+		left_free(&left);
+		prog_leave(&prog);
+		mrcd_client_side_free(lab->worker.clients);
+		mrcd_region_free_all(&lab->worker);
+		lab_start(lab);
+	}
+	assert_true(refused > len_bytes / 8 + 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		lab_test(a_program_does_not_notice),
+		lab_test(while_no_daemon_is_there_rings_say_so),
+		lab_test(what_is_said_meanwhile_is_heard_once),
+		lab_test(sends_are_answered_by_the_next_daemon),
+		lab_test(a_deadline_passes_in_the_next_daemon),
+		lab_test(landing_memory_stays_who_it_was_given_to),
+		lab_test(completions_not_read_are_read_from_the_next_daemon),
+		lab_test(services_and_incoming_channels_go_on),
+		lab_test(ids_are_not_used_again),
+		lab_test(a_batch_begun_is_ended_in_the_next_daemon),
+		lab_test(a_program_that_goes_meanwhile_is_missed),
+		lab_test(a_program_that_breaks_the_rules_meanwhile_is_ended),
+		lab_test(a_dead_program_is_left_behind),
+		lab_test(who_is_about_to_attach_is_served),
+		lab_test(bounds_of_the_configuration_do_not_touch_who_is_attached),
+		lab_test(what_does_not_fit_is_not_taken),
+		lab_test(an_image_that_is_wrong_anywhere_is_refused_or_sound),
+	};
+
+	return cmocka_run_group_tests_name("client_handover", tests, NULL, NULL);
+}
