@@ -18,9 +18,9 @@
  * be one at which nothing gets through. What congestion can cause (loss with a
  * queue, stalls, delay, rate) makes nothing FAILING: congestion is not failure.
  *
- * Siblings are the reference: what at least half of them suffer too is the
- * host's or the fabric's trouble, and counts against no path. So does nothing
- * that was counted while this host stood still.
+ * Siblings are the reference: a path is charged with what it has beyond four
+ * times what the middle one of them has; the rest is the host's or the fabric's
+ * trouble. Nothing is charged that was counted while this host stood still.
  *
  * What is held against a path is taken back when it is refuted: so many frames
  * came whole that the old rate would have damaged eight of them. Time out of
