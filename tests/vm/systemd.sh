@@ -22,4 +22,4 @@ mkdir -p "$build"
 	exit 1
 }
 cd "$top"
-"$here/run" -s -t 500 "$here/systemd_inside.sh" "$build/packages"
+"$here/run" -s -t 800 "$here/systemd_inside.sh" "$build/packages"
