@@ -18,7 +18,6 @@
 #include "mrcd_about.h"
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
-#include "mrcd_control_impl.h"
 #include "mrcd_drill.h"
 #include "mrcd_health.h"
 #include "mrcd_log.h"
