@@ -22,6 +22,9 @@ static void doctor_make_printable(char *text)
 
 static void doctor_add(struct doctor_finding **list, size_t *count,
 		       const struct doctor_check *check, const char *subject, const char *command,
+		       const char *format, va_list args) __attribute__((format(printf, 6, 0)));
+static void doctor_add(struct doctor_finding **list, size_t *count,
+		       const struct doctor_check *check, const char *subject, const char *command,
 		       const char *format, va_list args)
 {
 	struct doctor_finding *more = reallocarray(*list, *count + 1, sizeof(*more));

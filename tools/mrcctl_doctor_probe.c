@@ -127,7 +127,7 @@ static void doctor_attribute_add(struct nlmsghdr *head, uint16_t type, const voi
 static ssize_t doctor_netlink_ask(int fd, const struct nlmsghdr *head, void *answer,
 				  size_t answer_bytes)
 {
-	const struct nlmsghdr *got = answer;
+	struct nlmsghdr *got = answer; /* not const: the macros cast it away */
 	ssize_t len;
 
 	if (send(fd, head, head->nlmsg_len, 0) < 0)
@@ -139,7 +139,7 @@ static ssize_t doctor_netlink_ask(int fd, const struct nlmsghdr *head, void *ans
 		return -EBADMSG;
 	if (got->nlmsg_type == NLMSG_ERROR)
 		return got->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr))
-			       ? ((const struct nlmsgerr *)NLMSG_DATA(got))->error
+			       ? ((struct nlmsgerr *)NLMSG_DATA(got))->error
 			       : -EBADMSG;
 	return len;
 }
@@ -166,8 +166,8 @@ static int doctor_route_ask(int fd, const union doctor_address *to,
 		.route = {.rtm_family = (uint8_t)to->any.sa_family},
 	};
 	uint8_t answer[4096] __attribute__((aligned(NLMSG_ALIGNTO))) = {0};
-	const struct nlmsghdr *got = (const struct nlmsghdr *)answer;
-	const struct rtattr *attribute;
+	struct nlmsghdr *got = (struct nlmsghdr *)answer;
+	struct rtattr *attribute;
 	size_t len;
 	const void *bytes = doctor_address_bytes(to, &len);
 	ssize_t count;
@@ -321,9 +321,9 @@ struct doctor_dcb_ask {
 };
 
 /* The attribute of a type among those in [at, at + left), or NULL. */
-static const struct rtattr *doctor_attribute_find(const void *at, int left, uint16_t type)
+static struct rtattr *doctor_attribute_find(void *at, int left, uint16_t type)
 {
-	const struct rtattr *attribute = at;
+	struct rtattr *attribute = at;
 
 	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
 		if ((attribute->rta_type & ~NLA_F_NESTED) == type)
@@ -342,8 +342,8 @@ static void doctor_probe_pfc(int fd, struct doctor_rail *rail)
 		.dcb = {.dcb_family = AF_UNSPEC, .cmd = DCB_CMD_IEEE_GET},
 	};
 	uint8_t answer[8192] __attribute__((aligned(NLMSG_ALIGNTO))) = {0};
-	const struct nlmsghdr *got = (const struct nlmsghdr *)answer;
-	const struct rtattr *ieee, *pfc;
+	struct nlmsghdr *got = (struct nlmsghdr *)answer;
+	struct rtattr *ieee, *pfc;
 	struct ieee_pfc value;
 	ssize_t len;
 
@@ -352,8 +352,7 @@ static void doctor_probe_pfc(int fd, struct doctor_rail *rail)
 	len = doctor_netlink_ask(fd, &ask.head, answer, sizeof(answer));
 	if (len < (ssize_t)NLMSG_LENGTH(sizeof(struct dcbmsg)))
 		return;
-	ieee = doctor_attribute_find((const char *)NLMSG_DATA(got) +
-					     NLMSG_ALIGN(sizeof(struct dcbmsg)),
+	ieee = doctor_attribute_find((char *)NLMSG_DATA(got) + NLMSG_ALIGN(sizeof(struct dcbmsg)),
 				     (int)NLMSG_PAYLOAD(got, sizeof(struct dcbmsg)), DCB_ATTR_IEEE);
 	if (ieee == NULL)
 		return;

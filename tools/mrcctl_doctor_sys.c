@@ -15,6 +15,8 @@
 /* ---- small files ---- */
 
 static bool doctor_sys_path(char path[PATH_MAX], const char *root, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+static bool doctor_sys_path(char path[PATH_MAX], const char *root, const char *format, va_list args)
 {
 	int len = snprintf(path, PATH_MAX, "%s", root);
 

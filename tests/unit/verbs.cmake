@@ -16,7 +16,7 @@ foreach(noun link data device engine)
 	add_dependencies(test_verbs_${noun} mrcd_core)
 	target_include_directories(test_verbs_${noun}
 		PRIVATE $<TARGET_PROPERTY:mrcd_core,INTERFACE_INCLUDE_DIRECTORIES>)
-	target_link_libraries(test_verbs_${noun} PRIVATE mrc_flags $<TARGET_FILE:mrcd_core> verbs_fake
+	target_link_libraries(test_verbs_${noun} PRIVATE mrc_flags $<TARGET_FILE:mrcd_core> mrcd_status_page verbs_fake
 		mrc_proto mrc_abi PkgConfig::EVENT PkgConfig::YAML PkgConfig::SYSTEMD PkgConfig::JANSSON
 		PkgConfig::CRYPTO PkgConfig::CMOCKA Threads::Threads ${ISAL_LIBRARY})
 	add_test(NAME unit.verbs_${noun} COMMAND test_verbs_${noun})
