@@ -83,6 +83,12 @@ static int frag_message(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 	msg = mrc_channel_in(ch, hdr->msg);
 	if (msg && msg->is_void)
 		return 0; /* overtaken by its VOID: the ring may have moved on over its place */
+	/*
+	 * Asked for its place, a fragment is heard of before it has come, and it may never come:
+	 * what waited for this number to be known (a landing buffer of the next) waits no more.
+	 */
+	if (msg && !msg->is_known)
+		mrc_list_push_once(&conn->client_work, &ch->in_clients);
 	r = mrc_channel_in_learn(ch, hdr->msg, hdr->msg_len, is_eager, hdr->addr);
 	if (r)
 		return r;

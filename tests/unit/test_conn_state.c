@@ -291,6 +291,50 @@ static void only_a_quiet_conn_is_left(void **state)
 	scene_end(&s);
 }
 
+/*
+ * A fragment was heard of when its rail asked where it goes, and then the path died: 9 asks for
+ * its landing buffer, now that 8 is known to need none, and an export has to wait for that.
+ */
+static void what_a_place_tells_is_acted_on(void **state)
+{
+	struct mrc_place place;
+	struct lab_host *b;
+	struct scene s;
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_FRAG,
+				   .flags = MRC_WIRE_F_EAGER,
+				   .msg = 8,
+				   .msg_len = 10,
+				   .body_len = 10};
+	struct mrc_wire_hdr rts = {.type = MRC_WIRE_RTS, .msg = 9, .msg_len = 50000};
+	struct mrc_channel *ch;
+	uint32_t from;
+
+	scene_begin(&s, false);
+	b = &s.p.hosts[1];
+	b->lands = true;
+	quiesce(&s.p.hosts[0]);
+	quiesce(b);
+	s.p.is_silent[0][0] = false;
+	lab_carrier(&s.p.hosts[0], 1, true);
+	for (uint64_t n = 0; n < 8; n++) /* 7 was asked for while nobody answered */
+		lab_msg(b, MRC_EV_LANDING, s.ids[1], n, b->landing_next + (n << 20));
+	lab_pair_run(&s.p, 3 * MRC_S);
+	b->pair = NULL;
+	ch = mrc_conn_channel(b->conn, s.ids[1]);
+	assert_int_equal(ch->deliver_next, 8);
+	rts.channel = hdr.channel = ch->wire_id;
+	hdr.addr = mrc_channel_in(ch, 5)->addr + 20000;
+	hdr.conn_epoch = b->conn->epoch;
+	assert_int_equal(lab_feed(b, 0, rts, NULL), 0);
+	lab_pump(b);
+	from = b->log_count;
+	assert_int_equal(mrc_conn_place(b->conn, &hdr, 0, &place), 10);
+	leave(b);
+	assert_non_null(lab_find(b, MRC_ACT_LANDING_WANT, from, 0));
+	b->pair = &s.p;
+	scene_end(&s);
+}
+
 /* ---- what is refused ---- */
 
 static void every_damage_is_noticed(void **state)
@@ -970,6 +1014,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_conn_goes_on_where_it_stopped),
 		cmocka_unit_test(what_is_taken_over_is_what_was_left),
 		cmocka_unit_test(only_a_quiet_conn_is_left),
+		cmocka_unit_test(what_a_place_tells_is_acted_on),
 		cmocka_unit_test(every_damage_is_noticed),
 		cmocka_unit_test(a_forged_image_breaks_nothing),
 		cmocka_unit_test(memory_that_is_short_is_said),
