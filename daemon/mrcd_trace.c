@@ -183,7 +183,8 @@ void mrcd_trace_add(struct mrcd_traces *traces, const struct mrcd_peer *peer,
 	/* Between two programs of this host nothing is under way. */
 	if (peer != traces->worker->loop_ends[0] && peer != traces->worker->loop_ends[1])
 		stages_record(traces, act);
-	if (trace != NULL)
+	/* Who does not say when it was submitted was taken for the stages, before somebody traced its channel. */
+	if (trace != NULL && act->moments_ns[MRC_MOMENT_SUBMITTED] != 0)
 		trace->kept[trace->next++ & (MRCD_TRACE_KEPT - 1)] = *act;
 }
 

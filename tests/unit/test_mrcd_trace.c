@@ -114,7 +114,7 @@ static json_int_t number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-static void finish(struct stage *stage, uint64_t number)
+static void finish_moments(struct stage *stage, uint64_t number, enum mrc_moment unknown)
 {
 	struct mrc_act_trace act = {
 		.channel = stage->ids[0],
@@ -128,8 +128,13 @@ static void finish(struct stage *stage, uint64_t number)
 	};
 
 	for (uint64_t i = 0; i < MRC_MOMENT_COUNT; i++)
-		act.moments_ns[i] = i == MRC_MOMENT_SUBMITTED ? 0 : 1000 * number + i;
+		act.moments_ns[i] = i == unknown ? 0 : MRC_MAX(1000 * number + i, 1);
 	mrcd_trace_add(stage->worker->traces, stage->worker->peers[0], &act);
+}
+
+static void finish(struct stage *stage, uint64_t number)
+{
+	finish_moments(stage, number, MRC_MOMENT_LOCAL);
 }
 
 static void question_that_is_no_good_says_what_is(void **state)
@@ -203,11 +208,11 @@ static void messages_are_told_once_and_in_order(void **state)
 	assert_int_equal(number_of(message, "error_ns"), 77);
 	assert_string_equal(json_string_value(json_object_get(message, "outcome")), "REJECTED");
 	assert_string_equal(json_string_value(json_object_get(message, "level")), "visible");
-	assert_null(json_object_get(message, "submitted_ns")); /* not known */
+	assert_int_equal(number_of(message, "submitted_ns"), 4000);
 	assert_int_equal(number_of(message, "fetched_ns"), 4001);
 	assert_int_equal(number_of(message, "first_sent_ns"), 4002);
 	assert_int_equal(number_of(message, "last_sent_ns"), 4003);
-	assert_int_equal(number_of(message, "local_ns"), 4004);
+	assert_null(json_object_get(message, "local_ns")); /* not known */
 	assert_int_equal(number_of(message, "placed_ns"), 4005);
 	assert_int_equal(number_of(message, "visible_ns"), 4006);
 	assert_int_equal(number_of(message, "verdict_ns"), 4007);
@@ -304,6 +309,23 @@ static void trace_of_a_channel_that_ends_says_so_and_is_not_renewed(void **state
 	json_decref(result);
 }
 
+/* It was taken for the stages alone, before the channel was traced. */
+static void a_message_taken_for_the_stages_is_none_of_a_trace(void **state)
+{
+	struct stage *stage = *state;
+	json_t *result;
+
+	json_decref(ask_b(stage, 1, -1));
+	finish_moments(stage, 0, MRC_MOMENT_SUBMITTED);
+	finish(stage, 1);
+	result = ask_b(stage, 1, 0);
+	assert_int_equal(json_array_size(json_object_get(result, "messages")), 1);
+	assert_int_equal(number_of(json_array_get(json_object_get(result, "messages"), 0),
+				   "number"),
+			 1);
+	json_decref(result);
+}
+
 /* Numbers are not used twice: who goes on from an old trace misses nothing of the new one. */
 static void a_trace_goes_on_where_the_last_one_ended(void **state)
 {
@@ -370,6 +392,7 @@ int main(void)
 		TEST(who_comes_late_is_told_what_was_missed),
 		TEST(trace_ends_when_it_is_said_or_nobody_asks),
 		TEST(trace_of_a_channel_that_ends_says_so_and_is_not_renewed),
+		TEST(a_message_taken_for_the_stages_is_none_of_a_trace),
 		TEST(a_trace_goes_on_where_the_last_one_ended),
 		TEST(a_running_trace_hides_no_ambiguity),
 		TEST(more_traces_than_there_may_be_are_refused),
