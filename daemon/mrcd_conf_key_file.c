@@ -204,11 +204,13 @@ uint32_t mrcd_conf_take_keys(struct mrcd_conf *conf, const struct mrcd_conf *fre
 		struct mrcd_conf_peer *peer = &conf->peers[i];
 		const struct mrcd_conf_peer *other = peer_find(fresh, i, peer->name);
 
-		if (!other)
-			continue;
-		changed += !keys_equal(peer, other);
+		/* A peer that is no longer listed waits for a restart to go; until then nobody is taken for it. */
+		changed += other ? !keys_equal(peer, other) : peer->key_count > 0;
 		/* Those that are no longer wanted are not left behind. */
 		OPENSSL_cleanse(peer->keys, sizeof(peer->keys));
+		peer->key_count = 0;
+		if (!other)
+			continue;
 		memcpy(peer->keys, other->keys, sizeof(peer->keys));
 		peer->key_count = other->key_count;
 	}

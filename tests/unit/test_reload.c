@@ -158,6 +158,25 @@ static void a_peer_can_be_given_a_key_of_its_own(void **state)
 	keys_are(&stage->conf->peers[1], NEW, "");
 }
 
+/* It goes with the next restart, but whoever has its key is let in no more. */
+static void a_peer_that_is_taken_out_has_no_key(void **state)
+{
+	struct stage *stage = *state;
+	struct mrcd_reload reload;
+
+	file_write(stage, "mrcd.yaml",
+		   "host: a\nkey-file: old\n"
+		   "rails: [{name: r0, address: 10.0.0.1}]\n"
+		   "peers: [{name: b, paths: [{rail: r0, address: 10.0.0.2}]}]\n");
+	assert_int_equal(mrcd_reload(stage->conf, &reload), 0);
+	assert_string_equal(reload.changed, "keys of 1 peer");
+	assert_string_equal(reload.waiting, "peers");
+	keys_are(&stage->conf->peers[0], OLD, "");
+	keys_are(&stage->conf->peers[1], "", "");
+	assert_int_equal(mrcd_reload(stage->conf, &reload), 0);
+	assert_string_equal(reload.changed, "");
+}
+
 static void an_error_anywhere_changes_nothing(void **state)
 {
 	static const struct {
@@ -230,6 +249,7 @@ int main(void)
 		TEST(keys_are_changed_in_three_steps),
 		TEST(another_key_in_the_same_file_is_another_key),
 		TEST(a_peer_can_be_given_a_key_of_its_own),
+		TEST(a_peer_that_is_taken_out_has_no_key),
 		TEST(an_error_anywhere_changes_nothing),
 		TEST(what_else_changed_waits_for_a_restart),
 		cmocka_unit_test(a_fingerprint_tells_keys_apart_and_nothing_else),
