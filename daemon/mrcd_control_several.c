@@ -11,6 +11,27 @@
 
 #include <string.h>
 
+/* "paths" and {"command": "paths"} are the same question. NULL: none at all. */
+static const char *mrcd_control_name_of(const json_t *wanted)
+{
+	return json_string_value(json_is_string(wanted) ? wanted
+							: json_object_get(wanted, "command"));
+}
+
+/* All answers are held at the same time: sixteen of the longest would be too much of a big host. */
+static bool mrcd_control_was_asked(const json_t *commands, size_t before)
+{
+	const char *name = mrcd_control_name_of(json_array_get(commands, before));
+
+	for (size_t i = 0; name != NULL && i < before; i++) {
+		const char *other = mrcd_control_name_of(json_array_get(commands, i));
+
+		if (other != NULL && strcmp(name, other) == 0)
+			return true;
+	}
+	return false;
+}
+
 static json_t *mrcd_control_one_of_several(struct mrcd_worker *worker, json_t *wanted)
 {
 	const char *name = json_string_value(wanted);
@@ -38,7 +59,9 @@ json_t *mrcd_control_several(struct mrcd_worker *worker, const json_t *command)
 	answers = json_array();
 	json_array_foreach(commands, i, wanted)
 	{
-		json_t *answer = mrcd_control_one_of_several(worker, wanted);
+		json_t *answer = mrcd_control_was_asked(commands, i)
+					 ? mrcd_control_error("several answers each command once")
+					 : mrcd_control_one_of_several(worker, wanted);
 
 		/* Its place is kept for one that found no memory. */
 		json_array_append_new(answers, answer != NULL ? answer : json_null());

@@ -148,7 +148,8 @@ static void control_answers_several_questions_in_one(void **state)
 			     "{\"command\": \"several\", \"commands\": [\"status\", "
 			     "{\"command\": \"rails\"}, \"halt\", "
 			     "{\"command\": \"several\", \"commands\": []}, 7, "
-			     "{\"command\": \"drain\", \"rail\": \"r1\"}, \"peers\"]}",
+			     "{\"command\": \"drain\", \"rail\": \"r1\"}, \"peers\", "
+			     "\"rails\", {\"command\": \"status\"}]}",
 			     true);
 	static const char *const errors[] = {NULL,
 					     NULL,
@@ -156,7 +157,9 @@ static void control_answers_several_questions_in_one(void **state)
 					     "no place within itself",
 					     "\"command\" is missing",
 					     "only root",
-					     NULL};
+					     NULL,
+					     "each command once",
+					     "each command once"};
 	json_t *result = json_object_get(answer, "result");
 
 	assert_true(json_is_true(json_object_get(answer, "ok")));
