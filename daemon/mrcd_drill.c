@@ -431,6 +431,9 @@ static bool mrcd_drill_is_unwise(struct mrcd_drill *drill, const struct mrcd_rai
 	return false;
 }
 
+/* Slower than this, and the bytes of a few milliseconds are none at all. */
+#define MRCD_DRILL_BYTES_PER_S_MIN (64U * 1024U)
+
 /* What its links deliver, as far as the engines have seen, else what it is said to; 0: nobody knows. */
 static uint64_t mrcd_drill_rail_rate(const struct mrcd_worker *worker, const struct mrcd_rail *rail)
 {
@@ -519,7 +522,9 @@ static json_t *mrcd_drill_break(struct mrcd_drill *drill, const json_t *command,
 	if (!is_forced &&
 	    mrcd_drill_is_unwise(drill, rail, (enum mrcd_drill_fault)fault, error_out))
 		return NULL;
-	bytes_per_s = mrcd_drill_rail_rate(drill->worker, rail) / times;
+	bytes_per_s = mrcd_drill_rail_rate(drill->worker, rail);
+	if (bytes_per_s != 0)
+		bytes_per_s = MRC_MAX(bytes_per_s / times, MRCD_DRILL_BYTES_PER_S_MIN);
 	if (fault == MRCD_DRILL_SLOW && bytes_per_s == 0)
 		return mrcd_drill_refuse(error_out,
 					 "rail %s has carried too little for its rate to be known, "

@@ -204,6 +204,8 @@ static void on_read(evutil_socket_t fd, short what, void *context)
 	uint8_t bytes[MRCD_HANDSHAKE_BYTES_MAX];
 	uint32_t want;
 
+	if (attempt->failure)
+		return; /* the timer tells */
 	mrcd_worker_now(attempt->tcp->rail->worker);
 	while ((want = mrcd_handshake_want(hs)) > 0) {
 		ssize_t n = recv(fd, bytes, want, 0);
@@ -237,6 +239,8 @@ static void on_write(evutil_socket_t fd, short what, void *context)
 	int error = 0;
 	socklen_t error_len = sizeof(error);
 
+	if (attempt->failure)
+		return; /* the timer tells */
 	mrcd_worker_now(attempt->tcp->rail->worker);
 	if (attempt->is_connecting) {
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_len);

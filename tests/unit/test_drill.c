@@ -301,6 +301,18 @@ static void a_slow_rail_has_a_part_of_its_speed(void **state)
 	assert_int_equal(stage->rail->drill_bytes_per_s, 500000);
 }
 
+/* Of a rail that has hardly carried anything a thousandth would be nothing at all: silence. */
+static void the_slowest_rail_still_carries_something(void **state)
+{
+	struct stage *stage = *state;
+
+	open_with_lease(stage, MRC_S);
+	assert_non_null(ask(stage, json_pack("{s:s s:I s:s s:s s:I s:b}", "do", "break", "session",
+					     (json_int_t)stage->session, "rail", "r1", "fault",
+					     "slow", "times", (json_int_t)1000, "force", 1)));
+	assert_int_equal(stage->rail->drill_bytes_per_s, 65536);
+}
+
 static void each_answer_tells_what_befell_since_the_last(void **state)
 {
 	const struct mrcd_event gone = {.kind = MRCD_EVENT_PATH, .rail = "r1", .peer = "b"};
@@ -344,6 +356,7 @@ int main(void)
 		TEST(a_host_that_is_not_well_is_left_alone),
 		TEST(what_cannot_be_done_is_refused_and_changes_nothing),
 		TEST(a_slow_rail_has_a_part_of_its_speed),
+		TEST(the_slowest_rail_still_carries_something),
 		TEST(each_answer_tells_what_befell_since_the_last),
 	};
 
