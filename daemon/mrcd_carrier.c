@@ -184,9 +184,10 @@ static void on_link_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
 			continue;
 		if (rail->ops->link_changed)
 			rail->ops->link_changed(rail);
-		mrcd_rail_on_interface(rail);
 		if (nlh->nlmsg_type != RTM_NEWLINK || (ifi->ifi_flags & wanted) != wanted)
 			tell(rail, false);
+		/* Last: it asks the driver, which may hold us up when the card is ill. */
+		mrcd_rail_on_interface(rail);
 	}
 }
 
