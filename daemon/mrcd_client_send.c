@@ -9,6 +9,8 @@
 
 #include "mrcd_client_impl.h"
 
+#define THROTTLE_NS_MIN MRC_MS /* a tenth of the burst that a rate allows */
+
 static void send_free(struct mrcd_client *client, struct mrcd_send *send)
 {
 	send->state = MRCD_SEND_FREE;
@@ -141,6 +143,8 @@ static bool send_is_admitted(struct mrcd_client *client, const struct mrcd_send 
 			      &when_ns))
 		return true;
 	if (when_ns != MRC_NEVER) {
+		/* Not for each message: to look through all that wait costs more than one of them. */
+		when_ns = MRC_MAX(when_ns, client->side->worker->now_ns + THROTTLE_NS_MIN);
 		client->deadline_ns = MRC_MIN(client->deadline_ns, when_ns);
 		mrcd_client_side_arm(client->side, when_ns);
 	}
