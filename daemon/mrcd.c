@@ -277,6 +277,7 @@ static int mrcd_lock(struct mrcd *mrcd, const struct mrcd_privilege_user *user)
 {
 	const char *dir = mrcd->conf->runtime_dir;
 	char path[128], pid[24] = "";
+	struct stat found;
 	ssize_t pid_bytes;
 	bool is_made = mkdir(dir, 0755) == 0;
 
@@ -289,6 +290,11 @@ static int mrcd_lock(struct mrcd *mrcd, const struct mrcd_privilege_user *user)
 	if (mrcd->lock_fd < 0) {
 		mrcd_err("lock file %s: cannot be opened: %s", path, strerror(errno));
 		return -errno;
+	}
+	/* Whoever owns the directory could have made it another name of a file that is root's. */
+	if (fstat(mrcd->lock_fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_nlink != 1) {
+		mrcd_err("lock file %s: is no file of its own; remove it", path);
+		return -EPERM;
 	}
 	if (flock(mrcd->lock_fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK) {
