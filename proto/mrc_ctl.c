@@ -89,6 +89,9 @@ int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cur
 	/* Judged whole before any of it counts. */
 	if (!mrc_channel_in_may_settle(ch, settled))
 		return -EPROTO;
+	/* Also what was said too early counts later: no more than a conn's state may have. */
+	if (ring_limit > MRC_STATE_NUMBER_MAX || msg_limit > MRC_STATE_NUMBER_MAX)
+		return -EPROTO;
 	if (ch->is_established && (ring_limit > ch->ring_next + ch->peer_ring_bytes ||
 				   msg_limit > ch->send_next + ch->peer_window))
 		return -EPROTO;
@@ -175,7 +178,7 @@ static int half_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_c
 	uint32_t space = mrc_get_u32(c);
 	uint64_t ring_addr = mrc_get_u64(c);
 
-	if (!c->ok || ring_bytes == 0 || ring_bytes > UINT64_MAX / 4 || window == 0 ||
+	if (!c->ok || ring_bytes == 0 || ring_bytes > MRC_STATE_NUMBER_MAX / 2 || window == 0 ||
 	    window > MRC_WINDOW_MAX || space == 0 || ring_addr > UINT64_MAX / 4)
 		return -EPROTO;
 	if (!ch->peer_space)

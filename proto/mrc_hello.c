@@ -110,8 +110,8 @@ int mrc_hello_decode(const uint8_t in[MRC_HELLO_BODY_BYTES], struct mrc_hello *h
 		return -EPROTO;
 	/* Epochs only grow; one near the end is a lie or a bug, and must not make ours wrap. */
 	if (hello_out->conn_epoch > hello_out->conn_epoch_last ||
-	    hello_out->conn_epoch_last > UINT32_MAX / 2 ||
-	    hello_out->path_epoch_last > UINT32_MAX / 2)
+	    hello_out->conn_epoch_last >= UINT32_MAX / 2 ||
+	    hello_out->path_epoch_last >= UINT32_MAX / 2)
 		return -EPROTO;
 	return versions_take(hello_out);
 }
