@@ -89,6 +89,8 @@ static int save_peers(const struct mrcd_handover *handover, struct mrcd_image_ou
 		int r;
 
 		mrcd_image_put_name(out, i < 2 ? "" : mrcd_peer_name(handover->peers[i]));
+		for (uint8_t p = 0; p < MRC_PATHS_MAX; p++)
+			mrcd_image_put(out, mrcd_peer_path_mark(handover->peers[i], p));
 		r = mrcd_peer_save(handover->peers[i], out);
 		if (r < 0) {
 			mrcd_err("the state of peer %s cannot be written: %s",

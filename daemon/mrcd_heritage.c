@@ -20,7 +20,8 @@
 
 /* An engine's state, in the image. */
 struct heir {
-	char name[MRC_NAME_MAX + 1]; /* "": the loop's two ends, by number */
+	char name[MRC_NAME_MAX + 1];   /* "": the loop's two ends, by number */
+	uint32_t marks[MRC_PATHS_MAX]; /* of its paths; 0: no more of them */
 	const uint8_t *state;
 	size_t state_bytes;
 };
@@ -159,6 +160,8 @@ static int read_heirs(struct mrcd_heritage *heritage)
 		struct heir *heir = &heritage->heirs[i];
 
 		mrcd_image_take_name(in, heir->name);
+		for (uint8_t p = 0; p < MRC_PATHS_MAX; p++)
+			heir->marks[p] = (uint32_t)mrcd_image_take_max(in, UINT32_MAX);
 		heir->state = mrcd_image_take_blob(in, &heir->state_bytes);
 	}
 	return in->is_failed ? -EPROTO : 0;
@@ -182,6 +185,16 @@ static struct heir *heir_of(struct mrcd_heritage *heritage, struct mrcd_worker *
 	return NULL;
 }
 
+/* The engine knows paths by their numbers: those that were there have to be what they were. */
+static bool paths_are_the_same(const struct heir *heir, const struct mrcd_peer *peer)
+{
+	for (uint8_t p = 0; p < MRC_PATHS_MAX; p++) {
+		if (heir->marks[p] != 0 && heir->marks[p] != mrcd_peer_path_mark(peer, p))
+			return false;
+	}
+	return true;
+}
+
 static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *worker,
 			struct mrcd_peer *peer)
 {
@@ -189,6 +202,12 @@ static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *work
 	const char *why = "";
 	int r;
 
+	if (heir != NULL && !paths_are_the_same(heir, peer)) {
+		mrcd_warn("peer %s: its paths are listed in another order now, or one of them is "
+			  "gone",
+			  mrcd_peer_name(peer));
+		return -EINVAL;
+	}
 	/* One that is new begins with nothing, under our boot id. */
 	r = mrcd_peer_restore(peer, heir != NULL ? heir->state : NULL,
 			      heir != NULL ? heir->state_bytes : 0, &why);

@@ -158,10 +158,9 @@ void mrcd_peer_start(struct mrcd_peer *peer)
 		};
 
 		mrcd_peer_handle(peer, &ev);
-		if (rail->is_draining) {
-			ev.kind = MRC_EV_DENY;
-			mrcd_peer_handle(peer, &ev);
-		}
+		/* Both are said: a state that was restored may have it from another configuration. */
+		ev.kind = rail->is_draining ? MRC_EV_DENY : MRC_EV_ALLOW;
+		mrcd_peer_handle(peer, &ev);
 	}
 	mrcd_peer_pump_now(peer);
 }

@@ -79,6 +79,11 @@ uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 
 /* The rail of this path. */
 struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index);
+/*
+ * Tells the paths of a peer from each other, over restarts: made of the rail's name and the
+ * far address and port. 0 beyond the last one, and for an end of the loop.
+ */
+uint32_t mrcd_peer_path_mark(const struct mrcd_peer *peer, uint8_t path_index);
 /* How well this path does. */
 const struct mrc_health_view *mrcd_peer_path_health(const struct mrcd_peer *peer,
 						    uint8_t path_index);

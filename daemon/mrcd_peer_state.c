@@ -2,6 +2,7 @@
 /* mrcd_peer_state - what a peer's engine begins with, and what it leaves to the next daemon */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mrc_conn_state.h"
 #include "mrcd_auth.h"
@@ -93,6 +94,21 @@ bool mrcd_peer_settle(struct mrcd_peer *peer)
 			return false;
 	}
 	return true;
+}
+
+uint32_t mrcd_peer_path_mark(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	const struct mrcd_conf_path *path;
+	const char *rail;
+	uint32_t mark;
+
+	if (peer->conf == NULL || path_index >= peer->path_count)
+		return 0;
+	path = &peer->conf->paths[path_index];
+	rail = peer->paths[path_index].rail->conf->name;
+	mark = mrcd_crc32c(0, rail, (uint32_t)strlen(rail) + 1);
+	mark = mrcd_crc32c(mark, path->address, (uint32_t)strlen(path->address) + 1);
+	return mrcd_crc32c(mark, &path->port, sizeof(path->port));
 }
 
 int mrcd_peer_save(struct mrcd_peer *peer, struct mrcd_image_out *out)

@@ -893,6 +893,8 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 	wire_fence_holds(1);
 	assert_true(mrcd_peer_settle(near_peer()));
 	wire->is_fence_slow = false;
+	/* Out of service as the file had it then; the next daemon's file has it no more. */
+	mrcd_peer_deny_rail(near_peer(), 1, true);
 	/* However long it takes from here, no path is opened, and none is let in. */
 	wire->connects = 0;
 	for (int i = 0; i < 30; i++) {
@@ -904,6 +906,15 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 	assert_int_equal(mrcd_peer_save(near_peer(), &out), 0);
 
 	assert_int_equal(mrcd_worker_new(&wire->confs[0], &next), 0);
+	/* Its paths are told from each other, and are what they were. */
+	for (uint8_t i = 0; i < RAILS; i++) {
+		assert_int_not_equal(mrcd_peer_path_mark(near_peer(), i), 0);
+		assert_int_equal(mrcd_peer_path_mark(near_peer(), i),
+				 mrcd_peer_path_mark(next->peers[0], i));
+	}
+	assert_int_not_equal(mrcd_peer_path_mark(near_peer(), 0),
+			     mrcd_peer_path_mark(near_peer(), 1));
+	assert_int_equal(mrcd_peer_path_mark(near_peer(), RAILS), 0);
 	/* Of another run of state it is not taken. */
 	assert_int_equal(mrcd_peer_restore(next->peers[0], out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
 					   out.len_bytes - MRCD_IMAGE_HEADER_BYTES - 8, &why),
