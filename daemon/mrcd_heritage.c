@@ -171,6 +171,7 @@ static int read_heirs(struct mrcd_heritage *heritage)
 static struct heir *heir_of(struct mrcd_heritage *heritage, struct mrcd_worker *worker,
 			    struct mrcd_peer *peer)
 {
+	MRC_ASSERT(heritage->heirs != NULL);
 	for (uint32_t i = 0; i < heritage->heir_count; i++) {
 		bool is_it =
 			i < 2 ? peer == worker->loop_ends[i]

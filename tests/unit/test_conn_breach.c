@@ -864,12 +864,29 @@ static void random_frames_never_break_the_engine(void **state)
 	assert_true(rejected > 1000);
 }
 
+/* What is said before the ACCEPT counts after it: no more than the state of a conn may have (conn_state). */
+static void limits_said_too_early_are_bounded_too(void **state)
+{
+	const struct lab_state beyond = {.ring_limit = UINT64_MAX, .msg_limit = LAB_WINDOW};
+	struct lab_host h;
+	uint32_t id;
+
+	(void)state;
+	lab_solo_up(&h, 2, false);
+	assert_int_equal(lab_open_at(&h, "svc", false, &id), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_feed_state(&h, 0, mrc_conn_channel(h.conn, id)->wire_id, &beyond),
+			 -EPROTO);
+	lab_host_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_out_of_range_are_refused),
 		cmocka_unit_test(a_checksum_where_there_is_none_is_refused),
 		cmocka_unit_test(counts_and_credit_out_of_range_are_refused),
+		cmocka_unit_test(limits_said_too_early_are_bounded_too),
 		cmocka_unit_test(bodies_too_short_are_refused),
 		cmocka_unit_test(acks_out_of_range_are_refused),
 		cmocka_unit_test(drained_of_more_paths_than_can_be_is_refused),
