@@ -27,8 +27,8 @@ int mrcd_lookout_new(struct mrcd_lookout **lookout_out);
 void mrcd_lookout_free(struct mrcd_lookout *lookout);
 
 /*
- * `source` stays where it is until the event loop's next turn after
- * mrcd_lookout_remove(): it may have been found before. A descriptor that
+ * `source` stays where it is until a mrcd_lookout_take() in which
+ * mrcd_lookout_remove() was called is over: it may have been found before. A descriptor that
  * cannot be added is watched by the event loop alone. is_edge: one that nobody
  * reads; it is found once each time it is written. NULL lookout: nothing.
  */

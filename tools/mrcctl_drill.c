@@ -568,7 +568,7 @@ int mrcctl_drill(const char *socket, const struct mrcctl_drill_options *options,
 	}
 	mrcctl_drill_stream_judge(&drill);
 	if (drill.is_interrupted)
-		fprintf(stderr, "mrcctl: interrupted; the rail has been given back\n");
+		fprintf(stderr, "mrcctl: interrupted; the daemon gives the rail back\n");
 	if (drill.result_count > 0) {
 		written = mrcctl_drill_write(&drill, picture, is_json);
 		r = r != 0 ? r : written;
