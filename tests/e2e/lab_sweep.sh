@@ -40,4 +40,16 @@ for ((turn = 0; turn < 5; turn++)); do
 	[ -z "$(left)" ] || lab_fail "not swept: $(left)"
 	[ ! -e "/run/netns/$(LAB_ID=whole$turn lab_namespace a)" ] || lab_fail "the dead lab's host is still there"
 done
+
+# What one is sweeping is left to it, under whatever name, until it is done or dead.
+for name in taken taken.swept; do
+	dead_lab "$name"
+	exec {lock}<"$TMPDIR/mrc-lab.$name"
+	flock -n "$lock"
+	begin
+	[ -f "$TMPDIR/mrc-lab.$name/owner" ] || lab_fail "mrc-lab.$name was taken from who was sweeping it"
+	exec {lock}<&-
+	begin
+	[ -z "$(left)" ] || lab_fail "not swept when its sweeper was gone: $(left)"
+done
 echo ok

@@ -97,23 +97,22 @@ lab_needs() {
 
 # Undo what labs left whose shell was killed before it could.
 lab_sweep() {
-	local dir swept pid started
+	local dir pid started
 	for dir in "${TMPDIR:-/tmp}"/mrc-lab.*/; do
-		[ -f "$dir/owner" ] || continue
-		read -r pid started <"$dir/owner" || continue
+		read -r pid started 2>/dev/null <"$dir/owner" || continue
 		[ "$(lab_pid_started "$pid")" = "$started" ] && continue
-		# Whoever renames it has it to itself: labs that begin at the same time all sweep.
-		swept=${dir%/}.swept
-		mv -T "${dir%/}" "$swept" 2>/dev/null || continue
 		(
-			LAB_DIR=$swept
+			# Whoever locks it has it to itself: labs that begin at the same time all sweep. A lock ends with who has it,
+			# so what a killed sweep left is swept by the next.
+			exec 9<"$dir" && flock -n 9 && [ -f "$dir/owner" ] || exit 0
+			LAB_DIR=${dir%/}
 			if [ -f "$LAB_DIR/state" ]; then # it was not killed in the middle of removing itself
 				# shellcheck source=/dev/null
 				. "$LAB_DIR/state"
 				lab_undo
 			fi
 			rm -rf "$LAB_DIR"
-		)
+		) 2>/dev/null
 	done
 }
 
