@@ -39,12 +39,13 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	struct mrc_limits limits = config->limits;
 	struct mrc_conn *conn;
 
+	uint8_t paths_max = MRC_MAX(config->paths_max, config->path_count);
+
 	mrc_limits_complete(&limits);
-	if (config->path_count == 0 || config->path_count > MRC_PATHS_MAX || config->boot_id == 0)
+	if (config->path_count == 0 || paths_max > MRC_PATHS_MAX || config->boot_id == 0)
 		return -EINVAL;
 	/* Each frame under way may leave a gap: with fewer ranges, nothing might ever fit together. */
-	limits.ranges_max =
-		MRC_MAX(limits.ranges_max, config->path_count * limits.frames_in_flight_max / 2);
+	limits.ranges_max = MRC_MAX(limits.ranges_max, paths_max * limits.frames_in_flight_max / 2);
 	conn = config->alloc.alloc(config->alloc.context, sizeof(*conn));
 	if (!conn)
 		return -ENOMEM;
@@ -59,6 +60,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->features = config->features;
 	conn->rng.state = config->seed;
 	conn->path_count = config->path_count;
+	conn->paths_max = paths_max;
 	conn->stamp = config->stamp;
 	conn->stamp_context = config->stamp_context;
 	conn->has_one_clock = config->has_one_clock;
@@ -66,8 +68,7 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->slot_count = limits.channels_max;
 	conn->bucket_count = power_of_two_from(limits.channels_max);
 	conn->ctl_count = power_of_two_from(8 * limits.channels_max);
-	conn->resend_count =
-		power_of_two_from(2 * config->path_count * limits.frames_in_flight_max);
+	conn->resend_count = power_of_two_from(2 * paths_max * limits.frames_in_flight_max);
 	conn->silent_since_ns = MRC_NEVER;
 	conn->ack_due_ns = MRC_NEVER;
 	conn->lazy_due_ns = MRC_NEVER;
@@ -79,9 +80,9 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	mrc_list_init(&conn->turns);
 	mrc_list_init(&conn->unused_spaces);
 
-	conn->records = take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max *
-						  config->path_count);
-	conn->abouts = take_memory(conn, sizeof(*conn->abouts) * conn->path_count);
+	conn->records =
+		take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max * paths_max);
+	conn->abouts = take_memory(conn, sizeof(*conn->abouts) * paths_max);
 	conn->slots = take_memory(conn, sizeof(struct mrc_channel *) * conn->slot_count);
 	conn->slot_generations = take_memory(conn, sizeof(uint32_t) * conn->slot_count);
 	conn->buckets = take_memory(conn, sizeof(struct mrc_channel *) * conn->bucket_count);
@@ -100,18 +101,8 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	mrc_range_pool_init(&conn->ranges, conn->range_nodes, limits.ranges_max);
 	conn->ranges.kept = MRC_RANGES_KEPT_HERE(conn);
 	for (uint8_t i = 0; i < conn->path_count; i++) {
-		struct mrc_path *path = &conn->paths[i];
-
-		mrc_path_init(path, i, conn->records + (size_t)i * limits.frames_in_flight_max,
-			      limits.frames_in_flight_max);
+		mrc_conn_path_place(conn, i);
 		conn->rail_of[i] = config->rail_of[i];
-		path->backoff_ns = limits.backoff_min_ns;
-		path->floor_ns = limits.suspect_floor_ns;
-		path->connect_ns = conn->is_initiator ? 0 : MRC_NEVER;
-		if (conn->is_initiator) {
-			path->path_id = i;
-			path->is_known = true;
-		}
 	}
 	mrc_conn_ports_update(conn);
 	*conn_out = conn;
@@ -620,6 +611,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->epoch_last = MRC_MAX(conn->epoch_last, epoch);
 	conn->peer_boot_id = peer_boot_id;
 	conn->peer_port_version = 0;
+	conn->is_number_lost = false;
 	mrc_conn_about_forget(conn);
 	conn->clock.is_known =
 		conn->has_one_clock; /* another machine may answer to that name now */

@@ -33,6 +33,7 @@ struct mrc_conn_config {
 	uint64_t boot_id;                /* ours */
 	uint64_t seed;                   /* of the jitter */
 	uint8_t path_count;              /* 1 to MRC_PATHS_MAX */
+	uint8_t paths_max;               /* so many there may ever be; 0: no more than path_count */
 	uint32_t rail_of[MRC_PATHS_MAX]; /* path index -> local rail index, for PORT_STATUS */
 	uint32_t features;               /* that are offered to the peer, see mrc_hello.h */
 	struct mrc_limits limits;
@@ -84,6 +85,23 @@ uint32_t mrc_conn_place(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, u
 bool mrc_conn_place_whole(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr,
 			  struct mrc_place *place_out);
 
+/* ---- what changes while it lives ---- */
+
+/*
+ * A path more, in this slot: the next one (path_count), or that of a path that was taken away.
+ * It begins CONNECTING, with a carrier and not denied.
+ * -EINVAL  there is no such slot, or no memory for it (paths_max)
+ * -EEXIST  a path has it
+ */
+int mrc_conn_path_add(struct mrc_conn *conn, uint8_t index, uint64_t now_ns);
+/*
+ * Take a path away that was denied, and whose transport is gone (fenced, and no attempt under way).
+ * Its slot keeps counting epochs and may be used again. -EBUSY: it is not so far. -EINVAL.
+ */
+int mrc_conn_path_remove(struct mrc_conn *conn, uint8_t index);
+/* Other timers (the suspect_*, probe_*, backoff_*, peer_silent, revive and hold_good of completed limits). */
+void mrc_conn_set_timers(struct mrc_conn *conn, const struct mrc_limits *limits);
+
 /* ---- handshake ---- */
 
 /* Fills what we say of ourselves on this path; the embedder adds the nonce. */
@@ -101,6 +119,8 @@ bool mrc_conn_is_initiator(const struct mrc_conn *conn);
 struct mrc_path_info {
 	enum mrc_path_state state;
 	enum mrc_path_reason reason; /* of the last time it left service */
+	bool is_absent;              /* taken away: nothing else here means anything */
+	bool is_connecting;
 	bool is_connected;
 	bool is_carrier_up;
 	bool is_filled; /* it was kept full lately: what its rate says is its own */
@@ -125,7 +145,9 @@ struct mrc_path_info {
 struct mrc_conn_info {
 	uint32_t epoch; /* 0: never met */
 	uint64_t peer_boot_id;
-	uint8_t path_count, paths_good;
+	uint8_t path_count;   /* slots: paths have numbers below it */
+	uint8_t paths_listed; /* of them, not taken away */
+	uint8_t paths_good;
 	uint32_t channel_count;
 	bool is_peer_silent;
 	uint64_t resets; /* conn epochs begun after the first */

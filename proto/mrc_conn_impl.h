@@ -4,6 +4,7 @@
  *
  *	mrc_conn.c        life, handshake, what clients ask for
  *	mrc_conn_paths.c  paths: up, down, judged by time, probed, given up, fenced
+ *	mrc_conn_change.c  which paths there are, and the timers
  *	mrc_conn_recv.c   frames from the peer
  *	mrc_conn_act.c    what to do next: paths, frames
  *	mrc_conn_clients.c  what to do next: clients
@@ -140,7 +141,9 @@ struct mrc_conn {
 	struct mrc_clock clock;  /* the peer's, in this conn epoch */
 	uint64_t clock_asked_ns; /* a probe was last sent for it */
 
-	uint8_t path_count;
+	uint8_t path_count; /* slots in use, those of paths that were taken away included */
+	uint8_t paths_max;  /* there is memory for */
+	bool is_number_lost; /* a path of this conn epoch has got another path_id: some name nobody */
 	uint32_t rail_of[MRC_PATHS_MAX];
 	struct mrc_path paths[MRC_PATHS_MAX];
 	struct mrc_record *records;    /* all paths' */
@@ -334,6 +337,10 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);
 void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down);
+
+/* ---- mrc_conn_change.c ---- */
+/* Begin with a path in this slot. */
+void mrc_conn_path_place(struct mrc_conn *conn, uint8_t index);
 
 /* ---- mrc_conn_recv.c ---- */
 int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev);

@@ -25,8 +25,10 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 		info_out->clock_error_ns = mrc_clock_error_ns(&conn->clock, conn->now_ns);
 		info_out->clock_age_ns = conn->now_ns - MRC_MIN(conn->clock.at_ns, conn->now_ns);
 	}
-	for (uint8_t i = 0; i < conn->path_count; i++)
+	for (uint8_t i = 0; i < conn->path_count; i++) {
 		info_out->paths_good += conn->paths[i].state == MRC_PATH_GOOD;
+		info_out->paths_listed += !conn->paths[i].is_absent;
+	}
 }
 
 const char *mrc_conn_breach(const struct mrc_conn *conn)
@@ -43,6 +45,8 @@ void mrc_conn_path_info(const struct mrc_conn *conn, uint8_t path_index,
 	*info_out = (struct mrc_path_info){
 		.state = path->state,
 		.reason = path->reason,
+		.is_absent = path->is_absent,
+		.is_connecting = path->is_connecting,
 		.is_connected = path->is_connected,
 		.is_carrier_up = path->is_carrier_up,
 		.is_filled = path->state == MRC_PATH_GOOD && path->full_ns != 0 &&

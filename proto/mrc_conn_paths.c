@@ -436,9 +436,33 @@ static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
 	mrc_conn_drains(conn);
 }
 
+/*
+ * Another path of ours had this number: the peer has taken it away and given the number on. No
+ * epoch begins under it before nothing of the old ones can land here (DESIGN 7.4). 0, or
+ * -EBUSY: that is under way; -EINVAL: an epoch that the number has had.
+ */
+static int number_take(struct mrc_conn *conn, const struct mrc_path *path,
+		       const struct mrc_ev_path *ev)
+{
+	struct mrc_path *other = mrc_conn_path_by_id(conn, ev->path_id);
+
+	if (!other || other == path || ev->conn_epoch != conn->epoch)
+		return 0;
+	if (ev->path_epoch <= other->epoch)
+		return -EINVAL;
+	if (!other->is_connected)
+		return 0;
+	if (!other->do_fence)
+		mrc_conn_path_leave(conn, other, MRC_REASON_CLOSED, true);
+	other->tell_fence = false; /* the peer has no such path any more */
+	return -EBUSY;
+}
+
 static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_ev_path *ev)
 {
+	bool is_same_conn = ev->conn_epoch == conn->epoch;
 	bool is_first = true;
+	int r;
 
 	for (uint8_t i = 0; i < conn->path_count; i++)
 		is_first = is_first && !conn->paths[i].is_connected;
@@ -446,6 +470,9 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 	    (ev->receive_share && ev->receive_share < MRC_SHARE_MIN) ||
 	    (ev->receive_bytes && ev->receive_bytes < MRC_WIRE_CTL_BYTES_MAX))
 		return -EINVAL;
+	r = number_take(conn, path, ev);
+	if (r)
+		return r;
 	if (path->is_connected) { /* the embedder has fenced the older one */
 		mrc_conn_path_leave(conn, path, MRC_REASON_CLOSED, true);
 		path_gone(conn, path);
@@ -464,10 +491,14 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 				continue;
 			if (other->is_connected)
 				mrc_conn_path_leave(conn, other, MRC_REASON_CLOSED, true);
+			else if (is_same_conn)
+				path->fenced_epoch = MRC_MAX(path->fenced_epoch, other->epoch);
 			other->is_known = false;
 			other->tell_fence = false;
 			other->tell_fenced = false;
+			conn->is_number_lost = conn->is_number_lost || is_same_conn;
 		}
+		conn->is_number_lost = conn->is_number_lost || (is_same_conn && path->is_known);
 		path->path_id = ev->path_id;
 		path->is_known = true;
 		path->tell_fenced = false;

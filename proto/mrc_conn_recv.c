@@ -276,8 +276,9 @@ static int on_frag(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	if (r == 0 && hdr->flags & MRC_WIRE_F_COPY) {
 		const struct mrc_path *writer = mrc_conn_path_by_id(conn, hdr->writer_path);
 
-		if (!writer || hdr->writer_epoch > writer->epoch)
-			r = -EPROTO; /* nobody of that name can have written */
+		/* Nobody of that name can have written; or he has gone, and nothing of him can land. */
+		if (writer ? hdr->writer_epoch > writer->epoch : !conn->is_number_lost)
+			r = -EPROTO;
 	}
 	if (r) {
 		if (ev->hold)

@@ -508,6 +508,7 @@ int mrc_conn_import(const struct mrc_conn_config *config, mrc_crc32c_fn crc32c, 
 		return r;
 	}
 	conn->active_ns = now_ns;
+	conn->is_number_lost = true; /* there may have been more paths, of which nothing can land */
 	mrc_conn_ports_update(conn);
 	for (struct mrc_list *at = conn->all.next; at != &conn->all; at = at->next)
 		mrc_conn_touch(conn, mrc_list_entry(at, struct mrc_channel, in_all));

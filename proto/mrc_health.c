@@ -619,6 +619,14 @@ void mrc_health_init(struct mrc_health *health, struct mrc_health_path *paths, u
 		path_forget(&paths[i]);
 }
 
+void mrc_health_put(struct mrc_health *health, struct mrc_health_path *paths, uint8_t index)
+{
+	MRC_ASSERT(index <= health->path_count && index < MRC_PATHS_MAX);
+	health->paths = paths;
+	path_forget(&paths[index]);
+	health->path_count = MRC_MAX(health->path_count, (uint8_t)(index + 1));
+}
+
 uint32_t mrc_health_judge(struct mrc_health *health, const struct mrc_health_sample *samples,
 			  uint64_t now_ns)
 {

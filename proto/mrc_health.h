@@ -150,6 +150,9 @@ struct mrc_health {
 
 void mrc_health_init(struct mrc_health *health, struct mrc_health_path *paths, uint8_t path_count);
 
+/* A path more, or another one in this place, of which nothing is known; `paths` has room for it. */
+void mrc_health_put(struct mrc_health *health, struct mrc_health_path *paths, uint8_t index);
+
 /*
  * Judge all paths by a sample of each; to be called every MRC_HEALTH_PERIOD_NS.
  * One that comes much later only begins anew: what was counted meanwhile may be

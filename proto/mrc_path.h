@@ -83,6 +83,7 @@ struct mrc_path {
 	bool is_carrier_up;
 	bool is_peer_port_up;
 	bool is_denied;
+	bool is_absent;     /* taken away: it stays denied, and its slot is free */
 	bool is_connecting; /* an attempt is under way */
 	enum mrc_path_state state;
 	enum mrc_path_reason reason;
