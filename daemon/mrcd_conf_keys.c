@@ -7,8 +7,16 @@
 #include <syslog.h>
 
 const struct mrcd_conf_key mrcd_conf_keys[MRCD_CONF_KEY_COUNT] = {
-#define KEY(section, name, kind, at, default_text, min, max, help) \
-	{MRCD_SECTION_##section, name, MRCD_KIND_##kind, at, default_text, min, max, help},
+#define KEY(section, name, kind, taken, at, default_text, min, max, help) \
+	{MRCD_SECTION_##section,                                          \
+	 name,                                                            \
+	 MRCD_KIND_##kind,                                                \
+	 MRCD_TAKEN_##taken,                                              \
+	 at,                                                              \
+	 default_text,                                                    \
+	 min,                                                             \
+	 max,                                                             \
+	 help},
 	MRCD_CONF_KEYS(KEY)
 #undef KEY
 };
@@ -255,6 +263,17 @@ const char *mrcd_conf_keys_list(enum mrcd_conf_section section, char *out, size_
 	return out;
 }
 
+const char *mrcd_conf_key_taken(const struct mrcd_conf_key *key)
+{
+	static const char *const texts[] = {
+#define TAKEN(id, text) [MRCD_TAKEN_##id] = (text),
+		MRCD_CONF_TAKEN(TAKEN)
+#undef TAKEN
+	};
+
+	return texts[key->taken];
+}
+
 static const char *default_words(const struct mrcd_conf_key *key)
 {
 	if (!key->default_text)
@@ -275,9 +294,12 @@ void mrcd_conf_keys_write(FILE *out)
 			fprintf(out, "%s%s%sKeys %s\n", i ? "\n" : "", written,
 				*written ? ":  " : "", sections[key->section].about);
 		section_before = key->section;
-		fprintf(out, "  %s%s%s\n      default: %s\n      allowed: %s\n      %s\n", written,
+		fprintf(out, "  %s%s%s\n      default: %s\n      allowed: %s\n", written,
 			*written ? "." : "", key->name, default_words(key),
-			mrcd_conf_key_allowed(key, allowed), key->help);
+			mrcd_conf_key_allowed(key, allowed));
+		if (*mrcd_conf_key_taken(key))
+			fprintf(out, "      reload:  %s\n", mrcd_conf_key_taken(key));
+		fprintf(out, "      %s\n", key->help);
 	}
 }
 
@@ -346,6 +368,11 @@ void mrcd_conf_keys_write_mdoc(FILE *out, enum mrcd_conf_section section)
 		fputs("Allowed: ", out);
 		mdoc_write(out, mrcd_conf_key_allowed(key, allowed));
 		fputs(".\n", out);
+		if (*mrcd_conf_key_taken(key)) {
+			fputs("Reload: ", out);
+			mdoc_write(out, mrcd_conf_key_taken(key));
+			fputs(".\n", out);
+		}
 	}
 	fputs(".El\n", out);
 }
