@@ -30,6 +30,7 @@
 #include "mrcd_log.h"
 #include "mrcd_privilege.h"
 #include "mrcd_reload.h"
+#include "mrcd_renewal.h"
 #include "mrcd_worker.h"
 
 #define MRCD_CONF_FILE    "/etc/mrcd/mrcd.yaml"
@@ -106,19 +107,31 @@ static void mrcd_note(struct mrcd *mrcd, enum mrcd_event_kind kind, const char *
 	mrcd_event_log_add(mrcd->worker->events, &event);
 }
 
-/* SIGHUP, mrcctl reload. */
-static int mrcd_read_again(void *context, struct mrcd_reload *reload_out)
+/* A daemon that ends changes nothing any more: the next one reads the file anyway. */
+static int mrcd_refuse_to_read(struct mrcd_reload *reload_out)
+{
+	*reload_out = (struct mrcd_reload){0};
+	snprintf(reload_out->error, sizeof(reload_out->error), "the daemon is ending");
+	return -EBUSY;
+}
+
+/* SIGHUP, mrcctl reload; is_trial: mrcctl reload --check, which is nobody else's business. */
+static int mrcd_read_again(void *context, bool is_trial, struct mrcd_reload *reload_out)
 {
 	struct mrcd *mrcd = context;
+	char text[160];
 	int r;
 
+	if (mrcd->handover != NULL)
+		return mrcd_refuse_to_read(reload_out);
+	if (is_trial)
+		return mrcd_reload(mrcd->worker, &mrcd->conf, true, reload_out);
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
-	r = mrcd_reload(mrcd->conf, reload_out);
+	r = mrcd_reload(mrcd->worker, &mrcd->conf, false, reload_out);
 	mrcd_note(mrcd, MRCD_EVENT_RELOADED,
-		  r < 0                            ? "it has errors, nothing was changed"
-		  : reload_out->waiting[0] != '\0' ? "some of it waits for a restart"
-						   : reload_out->changed);
+		  r < 0 ? "it has errors, nothing was changed"
+			: mrcd_plan_text(&reload_out->plan, text, sizeof(text)));
 	sd_notify(0, "READY=1");
 	return r;
 }
@@ -139,6 +152,9 @@ static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *contex
 
 	mrcd_notice("ending: asked by signal %d", (int)signal_number);
 	sd_notify(0, "STOPPING=1\nSTATUS=ending");
+	/* What goes, goes by itself; nothing of it is to happen to what is being saved. */
+	mrcd_renewal_free(mrcd->worker->renewal);
+	mrcd->worker->renewal = NULL;
 	if (signal_number != SIGTERM || mrcd->handover != NULL || !mrcd_handover_is_possible() ||
 	    mrcd_handover_begin(mrcd->worker, mrcd_end, mrcd, &mrcd->handover) < 0)
 		mrcd_end(mrcd);
@@ -148,7 +164,8 @@ static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *cont
 {
 	struct mrcd_reload reload;
 
-	mrcd_read_again(context, &reload);
+	mrcd_read_again(context, false, &reload);
+	mrcd_reload_fini(&reload);
 }
 
 static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)

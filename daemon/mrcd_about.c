@@ -151,7 +151,7 @@ static json_t *mrcd_about_rail_json(const struct mrcd_rail *rail)
 			 mrcd_about_type(conf), "interface", interface, "address",
 			 mrcd_about_address(rail, address), "driver", driver.driver, "firmware",
 			 driver.fw_version, "speed_configured_bits_per_s",
-			 (json_int_t)conf->speed_bits_per_s, "receive_bytes",
+			 (json_int_t)rail->given.speed_bits_per_s, "receive_bytes",
 			 (json_int_t)conf->receive_entries * (json_int_t)conf->receive_entry_bytes);
 }
 
@@ -251,13 +251,15 @@ void mrcd_about_tell_all(struct mrcd_rail *rail)
 
 	mrcd_about_take(rail, &about);
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
-		const struct mrcd_conf_peer *conf = &worker->conf->peers[i];
+		struct mrcd_peer *peer = worker->peers[i];
+		struct mrc_conn_info info;
 
-		for (uint8_t n = 0; n < conf->path_count; n++) {
-			if (conf->paths[n].rail_index == rail->index)
-				mrcd_about_give(worker->peers[i], n, &about);
+		mrc_conn_info(mrcd_peer_conn(peer), &info);
+		for (uint8_t n = 0; n < info.path_count; n++) {
+			if (mrcd_peer_path_rail(peer, n) == rail)
+				mrcd_about_give(peer, n, &about);
 		}
-		mrcd_peer_pump(worker->peers[i]);
+		mrcd_peer_pump(peer);
 	}
 }
 
@@ -304,8 +306,10 @@ static void mrcd_about_on_clock(evutil_socket_t fd, short what, void *context)
 	mrcd_worker_now(about->worker);
 	(void)!read(fd, &count, sizeof(count)); /* ECANCELED: it was set */
 	mrcd_about_arm(fd);
-	for (uint32_t i = 0; i < about->worker->rail_count; i++)
-		mrcd_about_tell_all(&about->worker->rails[i]);
+	for (uint32_t i = 0; i < about->worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&about->worker->rails[i]))
+			mrcd_about_tell_all(&about->worker->rails[i]);
+	}
 }
 
 int mrcd_about_new(struct mrcd_worker *worker, struct mrcd_about **about_out)
@@ -386,8 +390,10 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 	char rdma_core[MRCD_ABOUT_VERSION_BYTES];
 
 	uname(&host);
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		json_array_append_new(rails, mrcd_about_rail_json(&worker->rails[i]));
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			json_array_append_new(rails, mrcd_about_rail_json(&worker->rails[i]));
+	}
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		json_array_append_new(peers, mrcd_about_clock_json(worker, worker->peers[i]));
 	return json_pack("{s:s s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",

@@ -136,7 +136,8 @@ static void ask_again_arm(struct mrcd_carrier *carrier)
 	bool is_any_down = false;
 
 	for (uint32_t i = 0; i < worker->rail_count; i++)
-		is_any_down = is_any_down || !worker->rails[i].is_carrier_up;
+		is_any_down = is_any_down || (mrcd_rail_is_there(&worker->rails[i]) &&
+					      !worker->rails[i].is_carrier_up);
 	if (is_any_down)
 		event_add(&carrier->ask_event, &again);
 	else
@@ -150,9 +151,13 @@ static void rails_update(struct mrcd_carrier *carrier, bool is_address_changed)
 
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		struct mrcd_rail *rail = &worker->rails[i];
-		unsigned ifindex = ifindex_of(rail);
-		bool is_moved = ifindex != rail->ifindex;
+		unsigned ifindex;
+		bool is_moved;
 
+		if (!mrcd_rail_is_there(rail))
+			continue;
+		ifindex = ifindex_of(rail);
+		is_moved = ifindex != rail->ifindex;
 		rail->ifindex = ifindex;
 		if ((is_moved || is_address_changed) && rail->ops->refresh)
 			rail->ops->refresh(rail);
@@ -180,7 +185,7 @@ static void on_link_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		struct mrcd_rail *rail = &worker->rails[i];
 
-		if (rail->ifindex != (unsigned)ifi->ifi_index)
+		if (!mrcd_rail_is_there(rail) || rail->ifindex != (unsigned)ifi->ifi_index)
 			continue;
 		if (rail->ops->link_changed)
 			rail->ops->link_changed(rail);
@@ -249,6 +254,18 @@ static void on_ask_again(evutil_socket_t fd, short what, void *context)
 	mrcd_carrier_look(carrier);
 }
 
+static void rail_take(const struct mrcd_carrier *carrier, struct mrcd_rail *rail)
+{
+	rail->ifindex = ifindex_of(rail);
+	rail->is_carrier_up = ask(carrier, rail);
+}
+
+void mrcd_carrier_add(struct mrcd_carrier *carrier, struct mrcd_rail *rail)
+{
+	rail_take(carrier, rail);
+	ask_again_arm(carrier);
+}
+
 int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_out)
 {
 	const struct sockaddr_nl groups = {
@@ -277,10 +294,8 @@ int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_o
 
 	/* Asked after we listen, so that no change falls between. */
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		struct mrcd_rail *rail = &worker->rails[i];
-
-		rail->ifindex = ifindex_of(rail);
-		rail->is_carrier_up = ask(carrier, rail);
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			rail_take(carrier, &worker->rails[i]);
 	}
 	ask_again_arm(carrier);
 	*carrier_out = carrier;

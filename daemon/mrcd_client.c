@@ -723,7 +723,7 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	side->sample_left = 1;
 	side->clients_max = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
 	side->pendings_max = MRC_MAX(worker->conf->handshakes_max, 1U);
-	side->touched_max = worker->conf->peer_count + 2;
+	side->touched_max = worker->peer_count + 2;
 	side->log_refused = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 10);
 	side->log_broken = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 20);
 	side->log_huge = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 4);

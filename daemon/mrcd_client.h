@@ -46,6 +46,18 @@ void mrcd_client_side_turn(struct mrcd_client_side *clients);
 /* End of a pump: ring the bells of clients that got completions. */
 void mrcd_client_side_flush(struct mrcd_client_side *clients);
 
+/* ---- another configuration (mrcd_reload.h) ---- */
+
+/* Room for so many peers of the worker. -ENOMEM: nothing has changed. */
+int mrcd_client_side_peers_reserve(struct mrcd_client_side *clients, uint32_t peer_count);
+/*
+ * worker->conf is another one: take its limits and quotas, and hold clients to its rules. Who has
+ * more than a quota of today gives keeps it.
+ */
+void mrcd_client_side_configure(struct mrcd_client_side *clients);
+/* The peer is to be freed. False: a channel still names it, if only to be read to its end. */
+bool mrcd_client_side_release(struct mrcd_client_side *clients, const struct mrcd_peer *peer);
+
 /* ---- from one daemon to the next (mrcd_handover.h); `peers` are numbered as in the image ---- */
 
 /* Read nothing of clients any more. What engines say of them is still done. */
@@ -73,6 +85,15 @@ int mrcd_client_side_restore(struct mrcd_client_side *clients, struct mrcd_peer 
 			     char why[MRCD_IMAGE_WHY_BYTES]);
 /* After that: read clients again. */
 void mrcd_client_side_resume(struct mrcd_client_side *clients);
+
+/*
+ * The services' rules may be others than when clients did what they did: end what they would
+ * not let them do now. A name that a client may not offer is taken from it, and who waits to be
+ * accepted there is refused. A channel that it may not have, to a service or by one, is closed
+ * as if the client had done so: what is under way is settled, and nothing more is taken.
+ * Each is logged, with the client.
+ */
+void mrcd_client_side_hold_to_rules(struct mrcd_client_side *clients);
 
 /* For mrcctl: an array of clients with their counters. New reference. */
 json_t *mrcd_client_side_json(const struct mrcd_client_side *clients);

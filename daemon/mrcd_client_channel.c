@@ -38,7 +38,8 @@ struct mrcd_channel *mrcd_channel_new(struct mrcd_client *client, struct mrcd_pe
 {
 	struct mrcd_channel *channel = TAILQ_FIRST(&client->channels_free);
 
-	if (channel == NULL)
+	/* A quota that has become smaller since it attached takes nothing back, and gives no more. */
+	if (channel == NULL || client->channel_count >= client->quota.max.channels_max)
 		return NULL;
 	TAILQ_REMOVE(&client->channels_free, channel, entry);
 	MRC_ASSERT(channel->state == MRCD_CHANNEL_FREE);
@@ -241,7 +242,7 @@ static void answer(struct mrcd_client *client, enum mrc_cqe_type type, uint64_t 
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
 }
 
-static bool service_allows(const struct mrcd_client *client, enum mrcd_use use, const char *name)
+bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const char *name)
 {
 	const struct mrcd_conf_service *service =
 		mrcd_conf_service(client->side->worker->conf, name);
@@ -257,7 +258,7 @@ static int listen_start(struct mrcd_client *client, const struct mrc_abi_request
 
 	if (!mrcd_name_is_valid(request->target, sizeof(request->target)) || request->flags != 0)
 		return MRC_STATUS_INVALID;
-	if (!service_allows(client, MRCD_USE_LISTEN, request->target))
+	if (!mrcd_client_may(client, MRCD_USE_LISTEN, request->target))
 		return MRC_STATUS_NOT_ALLOWED;
 	for (; index < client->listeners_max; index++) {
 		listener = &client->listeners[index];
@@ -299,7 +300,7 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	if (mrcd_target_parse(request->target, sizeof(request->target), host, service) < 0 ||
 	    (request->flags & ~(MRC_ABI_CHANNEL_UNORDERED | MRC_ABI_CHANNEL_UNCHECKED)) != 0)
 		return MRC_STATUS_INVALID;
-	if (!service_allows(client, MRCD_USE_CONNECT, service))
+	if (!mrcd_client_may(client, MRCD_USE_CONNECT, service))
 		return MRC_STATUS_NOT_ALLOWED;
 	peer = mrcd_worker_peer(client->side->worker, host);
 	if (peer == NULL)
@@ -444,7 +445,7 @@ static void submit_refuse(struct mrcd_client *client, struct mrcd_channel *chann
 	mrcd_channel_retire(client, channel);
 }
 
-static void submit_close(struct mrcd_client *client, struct mrcd_channel *channel)
+void mrcd_channel_close(struct mrcd_client *client, struct mrcd_channel *channel)
 {
 	if (channel->state == MRCD_CHANNEL_DOWN || channel->is_closing)
 		return;
@@ -458,29 +459,31 @@ static void submit_close(struct mrcd_client *client, struct mrcd_channel *channe
 	mrcd_channel_feed(client, channel);
 }
 
+void mrcd_listener_close(struct mrcd_client *client, struct mrcd_listener *listener)
+{
+	for (uint32_t i = 0; i < client->channels_max && listener->backlog > 0; i++) {
+		struct mrcd_channel *channel = &client->channels[i];
+
+		if (channel->state != MRCD_CHANNEL_INCOMING || channel->listener_id != listener->id)
+			continue;
+		mrcd_channel_refuse(client, channel, MRC_OUT_NO_SERVICE, 0);
+		mrcd_channel_end(client, channel, MRC_STATUS_CLOSED, 0);
+	}
+	mrcd_listener_free(client, listener);
+}
+
 static void submit_unlisten(struct mrcd_client *client, uint32_t id)
 {
 	uint32_t index = id & ((1U << client->listener_bits) - 1);
 	uint32_t serial = id >> client->listener_bits;
-	struct mrcd_listener *listener;
 
 	if (serial == 0 || index >= client->listeners_max ||
 	    serial > client->listeners[index].serial) {
 		mrcd_client_break(client, "it closed listener %u, which it never had", id);
 		return;
 	}
-	listener = &client->listeners[index];
-	if (listener->id != id)
-		return;
-	for (uint32_t i = 0; i < client->channels_max && listener->backlog > 0; i++) {
-		struct mrcd_channel *channel = &client->channels[i];
-
-		if (channel->state != MRCD_CHANNEL_INCOMING || channel->listener_id != id)
-			continue;
-		mrcd_channel_refuse(client, channel, MRC_OUT_NO_SERVICE, 0);
-		mrcd_channel_end(client, channel, MRC_STATUS_CLOSED, 0);
-	}
-	mrcd_listener_free(client, listener);
+	if (client->listeners[index].id == id)
+		mrcd_listener_close(client, &client->listeners[index]);
 }
 
 static bool flags_are_good(const struct mrc_sqe *sqe)
@@ -544,7 +547,7 @@ void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe, c
 		submit_refuse(client, channel, sqe->code);
 		return;
 	case MRC_SQE_CLOSE:
-		submit_close(client, channel);
+		mrcd_channel_close(client, channel);
 		return;
 	case MRC_SQE_NOP:
 	case MRC_SQE_SEND:

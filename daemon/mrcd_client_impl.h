@@ -6,11 +6,13 @@
  *	mrcd_client_attach.c   the handshake's memory: memfds, bells, the welcome
  *	mrcd_client_ring.c     the two rings
  *	mrcd_client_channel.c  listeners, channels, and what clients ask of them
+ *	mrcd_client_conf.c     another configuration: quotas, limits, peers
  *	mrcd_client_send.c     messages going out, until they are answered
  *	mrcd_client_msg.c      messages coming in, until their memory is free
  *	mrcd_client_batch.c    messages that are committed together
  *	mrcd_client_poison.c   the hunt for writes into memory that is free
  *	mrcd_client_perform.c  the engine's actions, and the end of all channels
+ *	mrcd_client_rights.c   what it had a right to, and has no more
  *	mrcd_client_save.c     pausing, and all of it as bytes for the daemon after us
  *	mrcd_client_restore.c  and from there
  *
@@ -164,7 +166,7 @@ struct mrcd_channel {
 	uint32_t state;         /* enum mrcd_channel_state */
 	struct mrcd_peer *peer; /* the worker's */
 	uint32_t engine_id;
-	uint32_t listener_id; /* INCOMING */
+	uint32_t listener_id; /* whose line it came to; 0: we connected */
 	uint64_t user_data;   /* of the CONNECT */
 	uint64_t ring_offset; /* its landing ring */
 	uint64_t ring_bytes;  /* 0: none */
@@ -471,7 +473,13 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 			enum mrc_event_kind kind, struct mrc_event_in *ev_out);
 /* The client took an entry of this channel. */
 void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *shadow);
+/* No more sends: it ends when all are settled. An incoming one is refused. */
+void mrcd_channel_close(struct mrcd_client *client, struct mrcd_channel *channel);
+/* Refuse who waits in its line, and free it. */
+void mrcd_listener_close(struct mrcd_client *client, struct mrcd_listener *listener);
 void mrcd_listener_free(struct mrcd_client *client, struct mrcd_listener *listener);
+/* Whether the configuration in force lets it. */
+bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const char *service);
 
 /* ---- mrcd_client_send.c ---- */
 

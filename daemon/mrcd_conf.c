@@ -529,6 +529,19 @@ int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
 	return r;
 }
 
+uint32_t mrcd_conf_rail_paths(const struct mrcd_conf *conf, const char *name)
+{
+	uint32_t count = 0;
+
+	for (uint32_t p = 0; p < conf->peer_count; p++) {
+		const struct mrcd_conf_peer *peer = &conf->peers[p];
+
+		for (uint8_t i = 0; i < peer->path_count; i++)
+			count += strcmp(conf->rails[peer->paths[i].rail_index].name, name) == 0;
+	}
+	return count;
+}
+
 void mrcd_conf_free(struct mrcd_conf *conf)
 {
 	if (!conf)

@@ -161,11 +161,8 @@ int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
 		   struct mrcd_conf **conf_out);
 void mrcd_conf_free(struct mrcd_conf *conf);
 
-/*
- * Take over the keys of `fresh` for the peers that both have. Handshakes that begin from now on
- * use them; a path keeps what it was opened with. Answers how many peers have other keys now.
- */
-uint32_t mrcd_conf_take_keys(struct mrcd_conf *conf, const struct mrcd_conf *fresh);
+/* How many paths go over the rail of this name. */
+uint32_t mrcd_conf_rail_paths(const struct mrcd_conf *conf, const char *name);
 
 /* The rule for a service: its own entry, else "*", else NULL (nobody). */
 const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name);

@@ -65,7 +65,7 @@ json_t *mrcd_control_ok(json_t *result)
 
 uint64_t mrcd_control_rail_speed(const struct mrcd_rail *rail)
 {
-	return rail->conf->speed_bits_per_s > 0 ? rail->conf->speed_bits_per_s
+	return rail->given.speed_bits_per_s > 0 ? rail->given.speed_bits_per_s
 						: mrcd_carrier_speed(rail->conf->interface);
 }
 
@@ -132,8 +132,11 @@ static json_t *mrcd_control_rails(struct mrcd_worker *worker, const json_t *comm
 {
 	json_t *rails = json_array();
 
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		json_array_append_new(rails, mrcd_control_rail_json(worker, &worker->rails[i]));
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			json_array_append_new(rails,
+					      mrcd_control_rail_json(worker, &worker->rails[i]));
+	}
 	return mrcd_control_ok(rails);
 }
 
@@ -185,9 +188,11 @@ static const char *mrcd_control_rail_names(const struct mrcd_worker *worker, cha
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (uint32_t i = 0; i < worker->rail_count && at < text_bytes; i++)
-		at += (size_t)snprintf(text + at, text_bytes - at, "%s%s", i > 0 ? ", " : "",
-				       worker->rails[i].conf->name);
+	for (uint32_t i = 0; i < worker->rail_count && at < text_bytes; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			at += (size_t)snprintf(text + at, text_bytes - at, "%s%s",
+					       at > 0 ? ", " : "", worker->rails[i].conf->name);
+	}
 	return text;
 }
 

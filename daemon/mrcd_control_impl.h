@@ -3,7 +3,8 @@
  * mrcd_control_impl - what the files of the control socket's commands share
  *
  *	mrcd_control.c          connections, the table of commands, most of them
- *	mrcd_control_keys.c     keys, and reading the configuration again
+ *	mrcd_control_keys.c     keys
+ *	mrcd_control_reload.c   reading the configuration again
  *	mrcd_control_events.c   events, stalls
  *	mrcd_control_several.c  several questions in one
  *

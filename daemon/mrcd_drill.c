@@ -275,6 +275,8 @@ static json_t *mrcd_drill_rails_json(const struct mrcd_worker *worker)
 		const struct mrcd_rail *rail = &worker->rails[i];
 		uint32_t paths = 0, paths_good = 0, good;
 
+		if (!mrcd_rail_is_there(rail))
+			continue;
 		for (uint32_t p = 0; p < worker->peer_count; p++) {
 			paths += mrcd_peer_rail_paths(worker->peers[p], i, &good);
 			paths_good += good;
@@ -417,7 +419,7 @@ static bool mrcd_drill_is_unwise(struct mrcd_drill *drill, const struct mrcd_rai
 		mrc_conn_info(mrcd_peer_conn(worker->peers[i]), &info);
 		for (uint8_t p = 0; p < info.path_count; p++) {
 			mrc_conn_path_info(mrcd_peer_conn(worker->peers[i]), p, &path);
-			if (path.state == MRC_PATH_GOOD)
+			if (path.state == MRC_PATH_GOOD || path.is_absent)
 				continue;
 			mrcd_drill_refuse(
 				error_out,
@@ -451,8 +453,8 @@ static uint64_t mrcd_drill_rail_rate(const struct mrcd_worker *worker, const str
 		}
 	}
 	if (bytes_per_s == 0 ||
-	    (rail->conf->speed_bits_per_s != 0 && bytes_per_s > rail->conf->speed_bits_per_s / 8))
-		bytes_per_s = rail->conf->speed_bits_per_s / 8;
+	    (rail->given.speed_bits_per_s != 0 && bytes_per_s > rail->given.speed_bits_per_s / 8))
+		bytes_per_s = rail->given.speed_bits_per_s / 8;
 	return bytes_per_s;
 }
 
@@ -587,6 +589,11 @@ int mrcd_drill_new(struct mrcd_worker *worker, struct mrcd_drill **drill_out)
 	event_assign(&drill->end_event, worker->base, -1, 0, mrcd_drill_on_end, drill);
 	*drill_out = drill;
 	return 0;
+}
+
+bool mrcd_drill_has(const struct mrcd_drill *drill, const struct mrcd_rail *rail)
+{
+	return drill->rail == rail && (drill->session != 0 || drill->state != MRCD_DRILL_IDLE);
 }
 
 void mrcd_drill_free(struct mrcd_drill *drill)

@@ -40,6 +40,9 @@ int mrcd_drill_new(struct mrcd_worker *worker, struct mrcd_drill **drill_out);
 /* Ends what there is. Before the rails close. NULL is fine. */
 void mrcd_drill_free(struct mrcd_drill *drill);
 
+/* Is it about this rail now? One that it is about must not go. */
+bool mrcd_drill_has(const struct mrcd_drill *drill, const struct mrcd_rail *rail);
+
 /*
  * {"command": "drill", "do": WHAT, ...}, and what it answers:
  *	open   [lease_ns]                     a state; its "session" is to be named from then on

@@ -98,6 +98,10 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 	} words[MRCD_EVENT_KIND_COUNT] = {
 		[MRCD_EVENT_STARTED] = {"mrcd", "started"},
 		[MRCD_EVENT_RELOADED] = {"mrcd", "configuration read again"},
+		[MRCD_EVENT_RAIL_ADDED] = {"rail", "added"},
+		[MRCD_EVENT_RAIL_REMOVED] = {"rail", "removed"},
+		[MRCD_EVENT_RAIL_RENEWED] = {"rail", "closed and opened anew"},
+		[MRCD_EVENT_PEER_REMOVED] = {"peer", "removed"},
 		[MRCD_EVENT_PATH] = {"", ""},
 		[MRCD_EVENT_CARRIER_LOST] = {"rail", "carrier lost"},
 		[MRCD_EVENT_CARRIER_BACK] = {"rail", "carrier is back"},

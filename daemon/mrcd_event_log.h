@@ -25,8 +25,12 @@
 
 /* X(enumerator, its name in JSON) */
 #define MRCD_EVENT_KINDS(X)                                                   \
-	X(STARTED, "started")           /* the daemon */                      \
-	X(RELOADED, "reloaded")         /* the configuration */               \
+	X(STARTED, "started")       /* the daemon */                          \
+	X(RELOADED, "reloaded")     /* the configuration */                   \
+	X(RAIL_ADDED, "rail-added") /* by it, as the next three */            \
+	X(RAIL_REMOVED, "rail-removed")                                       \
+	X(RAIL_RENEWED, "rail-renewed") /* closed, and opened anew */         \
+	X(PEER_REMOVED, "peer-removed")                                       \
 	X(PATH, "path")                 /* see state_old and state */         \
 	X(CARRIER_LOST, "carrier-lost") /* of a rail, by the kernel */        \
 	X(CARRIER_BACK, "carrier-back")                                       \

@@ -64,12 +64,14 @@ static bool settle(struct mrcd_handover *handover)
 
 static void save_rails(const struct mrcd_worker *worker, struct mrcd_image_out *out)
 {
-	mrcd_image_put(out, worker->rail_count);
+	mrcd_image_put(out, mrcd_worker_rails(worker));
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		const struct mrcd_rail *rail = &worker->rails[i];
 
+		if (!mrcd_rail_is_there(rail))
+			continue;
 		mrcd_image_put_name(out, rail->conf->name);
-		mrcd_image_put(out, rail->conf->is_drained);
+		mrcd_image_put(out, rail->given.is_drained);
 		mrcd_image_put(out, rail->is_draining);
 		mrcd_image_put(out, rail->frames_sent);
 		mrcd_image_put(out, rail->frames_received);

@@ -114,8 +114,8 @@ static uint64_t mrcd_health_speed(struct mrcd_rail *rail)
 {
 	struct mrcd_rail_health *health = &rail->health;
 
-	if (rail->conf->speed_bits_per_s != 0)
-		return rail->conf->speed_bits_per_s;
+	if (rail->given.speed_bits_per_s != 0)
+		return rail->given.speed_bits_per_s;
 	if (health->speed_age++ % MRCD_HEALTH_SPEED_AGE == 0)
 		health->speed = mrcd_carrier_speed(rail->conf->interface);
 	return health->speed;
@@ -127,12 +127,16 @@ static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
 	const struct mrcd_peer_path *path = &peer->paths[index];
 	const struct mrcd_link *link = path->link;
 
+	*sample = (struct mrc_health_sample){0};
+	mrc_conn_path_info(peer->conn, index, &sample->info);
+	if (path->rail == NULL)
+		return;
 	*sample = (struct mrc_health_sample){
+		.info = sample->info,
 		.cuts = path->cuts,
 		.carrier_losses = path->rail->carrier_losses,
 		.speed = mrcd_health_speed(path->rail),
 	};
-	mrc_conn_path_info(peer->conn, index, &sample->info);
 	if (link != NULL && link->ops->resends != NULL &&
 	    link->ops->resends(link, &sample->segments, &sample->segments_lost))
 		sample->transport = link->path_epoch;
@@ -238,11 +242,12 @@ static void mrcd_health_judge_rail(struct mrcd_rail *rail, uint64_t now_ns)
 static void mrcd_health_log_path(const struct mrcd_peer *peer, uint8_t index)
 {
 	const struct mrc_health_view *view = &peer->health.paths[index].view;
-	const char *rail = peer->paths[index].rail->conf->name;
+	const char *rail;
 	char why[400];
 
 	if (peer->worker->peer_count < 2)
 		return;
+	rail = peer->paths[index].rail->conf->name;
 	mrcd_health_why(view, why, sizeof(why));
 	mrcd_health_event(peer->paths[index].rail, peer, view, why);
 	if (view->state == MRC_HEALTH_GOOD)
@@ -262,7 +267,7 @@ static void mrcd_health_judge_peer(struct mrcd_peer *peer, uint64_t now_ns)
 		mrcd_health_sample(peer, i, &samples[i]);
 	changed = mrc_health_judge(&peer->health, samples, now_ns);
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (changed >> i & 1)
+		if ((changed >> i & 1) != 0 && peer->paths[i].rail != NULL)
 			mrcd_health_log_path(peer, i);
 	}
 }
@@ -271,8 +276,10 @@ void mrcd_health_judge(struct mrcd_worker *worker, uint64_t now_ns)
 {
 	for (uint32_t p = 0; p < worker->peer_count; p++)
 		mrcd_health_judge_peer(worker->peers[p], now_ns);
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		mrcd_health_judge_rail(&worker->rails[i], now_ns);
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			mrcd_health_judge_rail(&worker->rails[i], now_ns);
+	}
 }
 
 /* ---- the timer ---- */

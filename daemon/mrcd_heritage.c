@@ -133,7 +133,7 @@ static void restore_rail(struct mrcd_image_in *in, struct mrcd_worker *worker)
 	was_conf_drained = mrcd_image_take_bool(in);
 	was_draining = mrcd_image_take_bool(in);
 	/* What the operator said last: mrcctl, or a file that says something else now. */
-	if (rail->conf != NULL && rail->conf->is_drained == was_conf_drained)
+	if (rail->conf != NULL && rail->given.is_drained == was_conf_drained)
 		rail->is_draining = was_draining;
 	rail->frames_sent = mrcd_image_take(in);
 	rail->frames_received = mrcd_image_take(in);
@@ -186,16 +186,6 @@ static struct heir *heir_of(struct mrcd_heritage *heritage, struct mrcd_worker *
 	return NULL;
 }
 
-/* The engine knows paths by their numbers: those that were there have to be what they were. */
-static bool paths_are_the_same(const struct heir *heir, const struct mrcd_peer *peer)
-{
-	for (uint8_t p = 0; p < MRC_PATHS_MAX; p++) {
-		if (heir->marks[p] != 0 && heir->marks[p] != mrcd_peer_path_mark(peer, p))
-			return false;
-	}
-	return true;
-}
-
 static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *worker,
 			struct mrcd_peer *peer)
 {
@@ -203,14 +193,9 @@ static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *work
 	const char *why = "";
 	int r;
 
-	if (heir != NULL && !paths_are_the_same(heir, peer)) {
-		mrcd_warn("peer %s: its paths are listed in another order now, or one of them is "
-			  "gone",
-			  mrcd_peer_name(peer));
-		return -EINVAL;
-	}
 	/* One that is new begins with nothing, under our boot id. */
-	r = mrcd_peer_restore(peer, heir != NULL ? heir->state : NULL,
+	r = mrcd_peer_restore(peer, heir != NULL ? heir->marks : NULL,
+			      heir != NULL ? heir->state : NULL,
 			      heir != NULL ? heir->state_bytes : 0, &why);
 	if (r < 0)
 		mrcd_warn("peer %s: the state that the daemon before left does not fit: %s%s%s",

@@ -347,9 +347,8 @@ err_close_fd:
 
 /* ---- listening ---- */
 
-static int listen_at(struct mrcd_http *http)
+int mrcd_http_listen(const struct mrcd_conf_metrics *conf)
 {
-	const struct mrcd_conf_metrics *conf = &http->worker->conf->metrics;
 	struct sockaddr_storage address;
 	socklen_t address_len;
 	int fd, on = 1, r;
@@ -361,8 +360,23 @@ static int listen_at(struct mrcd_http *http)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&address, address_len) < 0 || listen(fd, 16) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&address, &address_len) < 0) {
+	if (bind(fd, (struct sockaddr *)&address, address_len) < 0 || listen(fd, 16) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int listen_at(struct mrcd_http *http)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t address_len = sizeof(address);
+	int fd = mrcd_http_listen(&http->worker->conf->metrics), r;
+
+	if (fd < 0)
+		return fd;
+	if (getsockname(fd, (struct sockaddr *)&address, &address_len) < 0) {
 		r = -errno;
 		close(fd);
 		return r;
@@ -423,7 +437,7 @@ static void page_hash(const char *begin, const char *end, char hash_out[HASH_BYT
 
 /* ---- life ---- */
 
-int mrcd_http_new(struct mrcd_worker *worker, struct mrcd_http **http_out)
+int mrcd_http_make(struct mrcd_worker *worker, struct mrcd_http **http_out)
 {
 	struct mrcd_http *http = calloc(1, sizeof(*http));
 
@@ -439,9 +453,22 @@ int mrcd_http_new(struct mrcd_worker *worker, struct mrcd_http **http_out)
 		free(http);
 		return -ENOMEM;
 	}
-	on_retry(-1, 0, http);
 	*http_out = http;
 	return 0;
+}
+
+void mrcd_http_start(struct mrcd_http *http)
+{
+	on_retry(-1, 0, http);
+}
+
+int mrcd_http_new(struct mrcd_worker *worker, struct mrcd_http **http_out)
+{
+	int r = mrcd_http_make(worker, http_out);
+
+	if (r == 0)
+		mrcd_http_start(*http_out);
+	return r;
 }
 
 void mrcd_http_free(struct mrcd_http *http)

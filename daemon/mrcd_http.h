@@ -30,6 +30,11 @@ struct mrcd_http;
  * interface that is not up yet) it is logged and tried again. -ENOMEM.
  */
 int mrcd_http_new(struct mrcd_worker *worker, struct mrcd_http **http_out);
+/* The same in two steps: what can fail, and what makes it answer. */
+int mrcd_http_make(struct mrcd_worker *worker, struct mrcd_http **http_out);
+void mrcd_http_start(struct mrcd_http *http);
+/* A socket that listens there; or a negative errno, not logged. */
+int mrcd_http_listen(const struct mrcd_conf_metrics *conf);
 /* NULL is fine. */
 void mrcd_http_free(struct mrcd_http *http);
 

@@ -300,12 +300,13 @@ static uint32_t outer_count(const struct mrcd_metrics_walk *walk, enum metric_sc
 	return 0;
 }
 
-/* Fills `at` for where the walk is. False: there is no such path; the next peer is due. */
-static bool find(const struct mrcd_metrics_walk *walk, enum metric_scope scope,
-		 struct metric_at *at)
+/* Fills `at` for where the walk is. False: there is no such rail or path; the next rail or peer is due. */
+static bool find(struct mrcd_metrics_walk *walk, enum metric_scope scope, struct metric_at *at)
 {
 	if (scope == RAIL || scope == RAIL_INFO)
 		at->rail = &walk->worker->rails[walk->outer];
+	if ((scope == RAIL || scope == RAIL_INFO) && !mrcd_rail_is_there(at->rail))
+		return false;
 	if (scope == STAGE)
 		at->stage = (enum mrcd_stage)walk->outer;
 	if (scope != PEER && scope != PATH && scope != PATH_STATE)
@@ -314,6 +315,9 @@ static bool find(const struct mrcd_metrics_walk *walk, enum metric_scope scope,
 	mrc_conn_info(mrcd_peer_conn(at->peer), &at->conn);
 	if (scope == PEER)
 		return true;
+	while (walk->inner < at->conn.path_count &&
+	       mrcd_peer_path_rail(at->peer, (uint8_t)walk->inner) == NULL)
+		walk->inner++;
 	if (walk->inner >= at->conn.path_count)
 		return false;
 	at->path_index = (uint8_t)walk->inner;

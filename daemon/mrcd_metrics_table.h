@@ -96,7 +96,7 @@
 	  "Whether a path to the peer is good.") \
 	X(PEER_SILENT, GAUGE, PEER, COUNT, "mrcd_peer_silent", at->conn.is_peer_silent, \
 	  "Whether the peer is silent on all paths at once.") \
-	X(PEER_PATHS, GAUGE, PEER, COUNT, "mrcd_peer_paths", at->conn.path_count, \
+	X(PEER_PATHS, GAUGE, PEER, COUNT, "mrcd_peer_paths", at->conn.paths_listed, \
 	  "Paths to the peer.") \
 	X(PEER_PATHS_GOOD, GAUGE, PEER, COUNT, "mrcd_peer_paths_good", at->conn.paths_good, \
 	  "Paths to the peer that are in service.") \

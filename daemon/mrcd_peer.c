@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,11 +89,13 @@ static void mrcd_peer_on_kick(evutil_socket_t fd, short what, void *context)
 
 /* ---- life ---- */
 
-static void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mrcd_rail *rail)
+void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mrcd_rail *rail)
 {
 	struct mrcd_peer_path *path = &peer->paths[index];
 
-	path->rail = rail;
+	*path = (struct mrcd_peer_path){.rail = rail};
+	if (peer->conf != NULL)
+		path->mark = mrcd_peer_mark_of(rail, &peer->conf->paths[index]);
 	path->state_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 8);
 	path->damage_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 2);
 	path->connect_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 1);
@@ -108,14 +111,18 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 	if (peer == NULL)
 		return -ENOMEM;
 	peer->worker = worker;
-	peer->conf = conf;
 	peer->armed_ns = MRC_NEVER;
 	snprintf(peer->engine_name, sizeof(peer->engine_name), "%s", name);
 	snprintf(peer->engine_own_name, sizeof(peer->engine_own_name), "%s", own_name);
 	/* The two ends of the loop are one host to everybody but their engines. */
 	snprintf(peer->name, sizeof(peer->name), "%s", conf != NULL ? name : worker->conf->host);
+	r = -ENOMEM;
 	if (conf != NULL) {
 		MRC_ASSERT(conf->path_count <= MRC_PATHS_MAX);
+		peer->conf = malloc(sizeof(*peer->conf));
+		if (peer->conf == NULL)
+			goto err_free_peer;
+		*peer->conf = *conf;
 		peer->path_count = conf->path_count;
 		for (uint8_t i = 0; i < conf->path_count; i++) {
 			MRC_ASSERT(conf->paths[i].rail_index < worker->rail_count);
@@ -126,7 +133,6 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		mrcd_peer_init_path(peer, 0, &worker->loop_rail);
 	}
 
-	r = -ENOMEM;
 	peer->timer = evtimer_new(worker->base, mrcd_peer_on_timer, peer);
 	peer->kick = event_new(worker->base, -1, 0, mrcd_peer_on_kick, peer);
 	if (peer->timer == NULL || peer->kick == NULL)
@@ -148,19 +154,28 @@ err_free_peer:
 	return r;
 }
 
+/* Tell the engine how its rail is. */
+void mrcd_peer_path_begin(struct mrcd_peer *peer, uint8_t index)
+{
+	const struct mrcd_rail *rail = peer->paths[index].rail;
+	struct mrc_event_in ev = {
+		.kind = MRC_EV_CARRIER,
+		.path = {.index = index, .is_up = rail->is_carrier_up},
+	};
+
+	mrcd_peer_handle(peer, &ev);
+	/* Both are said: a state that was restored may have it from another configuration. */
+	ev.kind = rail->is_draining ? MRC_EV_DENY : MRC_EV_ALLOW;
+	mrcd_peer_handle(peer, &ev);
+}
+
 void mrcd_peer_start(struct mrcd_peer *peer)
 {
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		struct mrcd_rail *rail = peer->paths[i].rail;
-		struct mrc_event_in ev = {
-			.kind = MRC_EV_CARRIER,
-			.path = {.index = i, .is_up = rail->is_carrier_up},
-		};
-
-		mrcd_peer_handle(peer, &ev);
-		/* Both are said: a state that was restored may have it from another configuration. */
-		ev.kind = rail->is_draining ? MRC_EV_DENY : MRC_EV_ALLOW;
-		mrcd_peer_handle(peer, &ev);
+		if (peer->paths[i].rail != NULL)
+			mrcd_peer_path_begin(peer, i);
+		else
+			mrcd_peer_answer(peer, MRC_EV_DENY, i, 0);
 	}
 	mrcd_peer_pump_now(peer);
 }
@@ -193,7 +208,7 @@ void mrcd_peer_stop(struct mrcd_peer *peer)
 
 		if (peer->paths[i].link != NULL)
 			mrcd_peer_fence_link(&peer->paths[i]);
-		if (rail->kind_data != NULL && rail->ops->forget != NULL)
+		if (rail != NULL && rail->kind_data != NULL && rail->ops->forget != NULL)
 			rail->ops->forget(rail, peer);
 	}
 }
@@ -209,6 +224,9 @@ void mrcd_peer_free(struct mrcd_peer *peer)
 		event_free(peer->timer);
 	if (peer->kick != NULL)
 		event_free(peer->kick);
+	if (peer->conf != NULL)
+		OPENSSL_cleanse(peer->conf->keys, sizeof(peer->conf->keys));
+	free(peer->conf);
 	free(peer);
 }
 
@@ -219,8 +237,8 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 
 /* ---- the pump ---- */
 
-static void mrcd_peer_answer(struct mrcd_peer *peer, enum mrc_event_kind kind, uint8_t index,
-			     uint32_t path_epoch)
+void mrcd_peer_answer(struct mrcd_peer *peer, enum mrc_event_kind kind, uint8_t index,
+		      uint32_t path_epoch)
 {
 	struct mrc_event_in ev = {
 		.kind = kind,
@@ -267,12 +285,13 @@ static void mrcd_peer_strip(struct mrcd_peer *peer, uint8_t index, uint32_t path
 static void mrcd_peer_ask_carrier(struct mrcd_peer *peer, uint8_t index)
 {
 	struct mrcd_rail *rail = peer->paths[index].rail;
-	bool is_up = rail->ops->has_carrier(rail);
-	struct mrc_event_in ev = {
-		.kind = MRC_EV_CARRIER,
-		.path = {.index = index, .is_up = is_up},
-	};
+	struct mrc_event_in ev = {.kind = MRC_EV_CARRIER, .path = {.index = index}};
+	bool is_up;
 
+	if (rail == NULL)
+		return;
+	is_up = rail->ops->has_carrier(rail);
+	ev.path.is_up = is_up;
 	if (is_up != rail->is_carrier_up)
 		mrcd_rail_on_carrier(rail, is_up); /* tells this peer as well */
 	else
@@ -293,7 +312,7 @@ static void mrcd_peer_connect(struct mrcd_peer *peer, uint8_t index)
 
 	if (peer->is_quiet)
 		return; /* the next daemon connects */
-	if (rail->ops->has_carrier(rail))
+	if (rail != NULL && !rail->is_leaving && rail->ops->has_carrier(rail))
 		rail->ops->connect(rail, peer, index);
 	else
 		mrcd_peer_handle(peer, &ev);
@@ -333,6 +352,8 @@ static void mrcd_peer_free_hold(struct mrcd_peer *peer, uint64_t hold)
 {
 	struct mrcd_rail *rail = mrcd_peer_hold_rail(peer, hold);
 
+	MRC_ASSERT(rail->hold_count > 0);
+	rail->hold_count--;
 	rail->ops->hold_free(rail, hold);
 }
 
@@ -487,7 +508,7 @@ static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_
 	bool is_numeric, is_rail_listed = false;
 
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (peer->paths[i].rail != rail)
+		if (peer->paths[i].rail != rail || peer->paths[i].is_cut || rail->is_leaving)
 			continue;
 		is_rail_listed = true;
 		if (mrcd_peer_same_address(peer->conf->paths[i].address, source, &is_numeric)) {
@@ -530,7 +551,7 @@ struct mrcd_peer *mrcd_peer_match(struct mrcd_rail *rail, const struct mrc_hello
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
 		struct mrcd_peer *peer = worker->peers[i];
 
-		if (strcmp(peer->name, hello->host) != 0)
+		if (strcmp(peer->name, hello->host) != 0 || peer->is_going)
 			continue;
 		if (mrc_conn_is_initiator(peer->conn)) {
 			*why_out = "between these two hosts this one opens the connections";
@@ -706,6 +727,7 @@ int mrcd_link_on_frame(struct mrcd_link *link, const struct mrc_wire_hdr *hdr, c
 			    .hold = hold},
 	};
 
+	link->rail->hold_count += hold != 0;
 	/* Of a link being fenced nothing is taken in any more; the engine will not hear of the hold. */
 	if (path->link != link) {
 		if (hold != 0)
@@ -832,7 +854,8 @@ bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
 void mrcd_peer_deny_rail(struct mrcd_peer *peer, uint32_t rail_index, bool is_denied)
 {
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (peer->paths[i].rail == &peer->worker->rails[rail_index])
+		if (peer->paths[i].rail == &peer->worker->rails[rail_index] &&
+		    !peer->paths[i].is_cut && !peer->paths[i].rail->is_leaving)
 			mrcd_peer_answer(peer, is_denied ? MRC_EV_DENY : MRC_EV_ALLOW, i, 0);
 	}
 	mrcd_peer_pump(peer);

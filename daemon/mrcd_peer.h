@@ -21,8 +21,8 @@ struct mrcd_stall_meter; /* mrcd_stall.h */
 
 /*
  * conf NULL: an end of the conn with ourselves, which has one path over
- * loop_rail. `name` and `own_name` are what the two engines call each other;
- * both are copied. Answers what mrc_conn_new() does, or -ENOMEM.
+ * loop_rail. Its rails are the worker's, by their index. All texts are copied: `name` and
+ * `own_name` are what the two engines call each other. Answers what mrc_conn_new() does, or -ENOMEM.
  */
 int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf, const char *name,
 		  const char *own_name, struct mrcd_peer **peer_out);
@@ -49,10 +49,50 @@ bool mrcd_peer_settle(struct mrcd_peer *peer);
 int mrcd_peer_save(struct mrcd_peer *peer, struct mrcd_image_out *out);
 /*
  * Of a peer that has not started: go on from there, or (state NULL) begin anew under the
- * worker's boot id. As mrc_conn_import(), with its *why_out, or mrc_conn_new().
+ * worker's boot id. marks: of the paths that the state has, by slot, 0 beyond them; those that
+ * are listed still go where they were, others where there is room. As mrc_conn_import(), with
+ * its *why_out, or mrc_conn_new().
  */
-int mrcd_peer_restore(struct mrcd_peer *peer, const void *state, size_t state_bytes,
-		      const char **why_out);
+int mrcd_peer_restore(struct mrcd_peer *peer, const uint32_t marks[MRC_PATHS_MAX],
+		      const void *state, size_t state_bytes, const char **why_out);
+
+/* ---- other paths while it runs (mrcd_peer_paths.c) ---- */
+
+/* Have room for so many paths more, so that adding them does not fail. -ENOSPC, -ENOMEM. */
+int mrcd_peer_reserve(struct mrcd_peer *peer, uint8_t count);
+/* A path more, over a rail that is open. Does not pump. */
+void mrcd_peer_path_add(struct mrcd_peer *peer, const struct mrcd_conf_path *conf,
+			struct mrcd_rail *rail);
+/* Other keys, for paths that open from now on. */
+void mrcd_peer_set_keys(struct mrcd_peer *peer, const struct mrcd_key *keys, uint32_t key_count);
+/* The worker's configuration has other timers. */
+void mrcd_peer_set_timers(struct mrcd_peer *peer);
+/* As it runs: the paths that are not to go, in the order of their slots; rails by the worker's index. */
+void mrcd_peer_listed(const struct mrcd_peer *peer, struct mrcd_conf_peer *conf_out);
+/* The slot of the path that is like this one over `rail`, to go or not; -ENOENT. */
+int mrcd_peer_path_find(const struct mrcd_peer *peer, const struct mrcd_rail *rail,
+			const struct mrcd_conf_path *conf);
+/* It is to go, or is to stay after all. What is under way is not taken back. */
+void mrcd_peer_path_doom(struct mrcd_peer *peer, uint8_t index, bool is_going);
+/* The whole peer is to go: it has no channel, and from now on nobody finds it. */
+void mrcd_peer_doom(struct mrcd_peer *peer);
+bool mrcd_peer_is_going(const struct mrcd_peer *peer);
+/* Paths that are to go; and whether any of them carries nothing any more for that. */
+uint32_t mrcd_peer_paths_going(const struct mrcd_peer *peer);
+bool mrcd_peer_is_cutting(const struct mrcd_peer *peer);
+/* A path is good that is not to go, over another rail than this (NULL: any) that is not leaving. */
+bool mrcd_peer_has_else(const struct mrcd_peer *peer, const struct mrcd_rail *rail);
+/*
+ * Go on with those that are to go: each is denied once another is good, and its slot is free when
+ * its transport has gone. Pumps. True: none is left.
+ */
+bool mrcd_peer_tend(struct mrcd_peer *peer);
+/* Deny its paths over this rail, which is leaving; or give them back, when it is open again. Pumps. */
+void mrcd_peer_leave_rail(struct mrcd_peer *peer, struct mrcd_rail *rail, bool is_leaving);
+/* Pump; end attempts over this rail. True: no link of the peer is left on it. */
+bool mrcd_peer_has_left(struct mrcd_peer *peer, struct mrcd_rail *rail);
+/* Of one that is to go: no link is left, and nothing of any rail's memory. Pumps. */
+bool mrcd_peer_is_over(struct mrcd_peer *peer);
 
 /* ---- */
 
@@ -77,12 +117,13 @@ bool mrcd_peer_needs_rail(const struct mrcd_peer *peer, uint32_t rail_index);
 uint32_t mrcd_peer_rail_paths(const struct mrcd_peer *peer, uint32_t rail_index,
 			      uint32_t *good_out);
 
-/* The rail of this path. */
+/* The rail of this path; NULL: the path was taken away. */
 struct mrcd_rail *mrcd_peer_path_rail(const struct mrcd_peer *peer, uint8_t path_index);
 /*
  * Tells the paths of a peer from each other, over restarts: made of the rail's name and the
  * far address and port. 0 beyond the last one, and for an end of the loop.
  */
+#define MRCD_PATH_MARK_ABSENT 1U /* of a slot whose path was taken away */
 uint32_t mrcd_peer_path_mark(const struct mrcd_peer *peer, uint8_t path_index);
 /* How well this path does. */
 const struct mrc_health_view *mrcd_peer_path_health(const struct mrcd_peer *peer,

@@ -3,6 +3,7 @@
  * mrcd_peer_impl - what the files of a peer share
  *
  *	mrcd_peer.c        its life, the pump, the calls from kinds of rails
+ *	mrcd_peer_paths.c  other paths than it began with, while it runs
  *	mrcd_peer_state.c  what its engine begins with: nothing, or what the daemon before us left
  *	mrcd_peer_note.c   what befalls it: log, events, counters
  *	mrcd_peer_info.c   looking in, for the control socket
@@ -19,8 +20,11 @@
 
 /* One path as the edge sees it. Owned by its peer, in paths[]. */
 struct mrcd_peer_path {
-	struct mrcd_rail *rail; /* the worker's */
+	struct mrcd_rail *rail; /* the worker's; NULL: it was taken away, and the slot is free */
 	struct mrcd_link *link; /* the kind's; NULL between epochs */
+	uint32_t mark;          /* see mrcd_peer_path_mark(); kept when it was taken away */
+	bool is_going;          /* it is no longer listed: once the peer can spare it, it goes */
+	bool is_cut;            /* and that is under way: it is denied */
 	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
 	uint64_t heard_ns;      /* when the last frame came */
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
@@ -34,10 +38,10 @@ struct mrcd_peer_path {
 
 /* One peer host, or an end of the loop. Owned by struct mrcd_worker. */
 struct mrcd_peer {
-	struct mrcd_worker *worker;             /* the owner */
-	const struct mrcd_conf_peer *conf;      /* the configuration's; NULL: an end of the loop */
-	char name[MRC_NAME_MAX + 1];            /* as shown to people */
-	char engine_name[MRC_NAME_MAX + 1];     /* as its engine calls it */
+	struct mrcd_worker *worker;         /* the owner */
+	struct mrcd_conf_peer *conf;        /* ours, its paths by slot; NULL: an end of the loop */
+	char name[MRC_NAME_MAX + 1];        /* as shown to people */
+	char engine_name[MRC_NAME_MAX + 1]; /* as its engine calls it */
 	char engine_own_name[MRC_NAME_MAX + 1]; /* and us */
 	struct mrc_conn *conn;                  /* ours */
 	struct mrcd_peer_path paths[MRC_PATHS_MAX];
@@ -55,6 +59,7 @@ struct mrcd_peer {
 	bool is_pumping;
 	bool is_pump_wanted;
 	bool is_stopped;
+	bool is_going; /* is to be freed: quiet, and nobody's peer any more */
 	bool is_quiet; /* has no links any more, and makes none: see mrcd_peer_quiesce() */
 	/* As last noted, to note when they change. */
 	bool is_connected; /* some path is good */
@@ -67,6 +72,7 @@ struct mrcd_peer {
 /* ---- mrcd_peer_note.c ---- */
 
 uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer);
+uint8_t mrcd_peer_paths_listed(const struct mrcd_peer *peer);
 /* MRC_ACT_PATH_STATE, and MRC_ACT_CONN_RESET. */
 void mrcd_peer_note_path(struct mrcd_peer *peer, const struct mrc_act_path *act);
 void mrcd_peer_note_reset(struct mrcd_peer *peer);
@@ -77,8 +83,20 @@ void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);
 /* ---- mrcd_peer.c ---- */
 
 void mrcd_peer_pump_now(struct mrcd_peer *peer);
+/* An event of a path that has nothing but its epoch. Does not pump. */
+void mrcd_peer_answer(struct mrcd_peer *peer, enum mrc_event_kind kind, uint8_t index,
+		      uint32_t path_epoch);
+void mrcd_peer_path_begin(struct mrcd_peer *peer, uint8_t index);
 /* The link is no longer the path's; its kind frees it, now or when the fence holds. */
 void mrcd_peer_fence_link(struct mrcd_peer_path *path);
+
+/* Of what the configuration says of this path, over this rail. */
+uint32_t mrcd_peer_mark_of(const struct mrcd_rail *rail, const struct mrcd_conf_path *path);
+/* Its paths go to the slots that had these marks, others where there is room. -ENOMEM. */
+int mrcd_peer_arrange(struct mrcd_peer *peer, const uint32_t marks[MRC_PATHS_MAX]);
+/* What its engine has in this slot is not what is there now: a new path, or none. */
+void mrcd_peer_path_replace(struct mrcd_peer *peer, uint8_t index);
+void mrcd_peer_init_path(struct mrcd_peer *peer, uint8_t index, struct mrcd_rail *rail);
 
 /* ---- mrcd_peer_state.c ---- */
 

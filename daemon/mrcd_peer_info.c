@@ -26,7 +26,7 @@ json_t *mrcd_peer_json(const struct mrcd_peer *peer)
 	return json_pack("{s:s s:s s:I s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "name",
 			 peer->name, "state", mrcd_peer_state_name(&info), "epoch",
 			 (json_int_t)info.epoch, "boot_id", boot_id, "paths",
-			 (json_int_t)info.path_count, "paths_good", (json_int_t)info.paths_good,
+			 (json_int_t)info.paths_listed, "paths_good", (json_int_t)info.paths_good,
 			 "channels", (json_int_t)info.channel_count, "resets",
 			 (json_int_t)info.resets, "messages_sent", (json_int_t)info.messages_sent,
 			 "messages_delivered", (json_int_t)info.messages_delivered,
@@ -154,8 +154,10 @@ json_t *mrcd_peer_paths_json(const struct mrcd_peer *peer)
 {
 	json_t *paths = json_array();
 
-	for (uint8_t i = 0; i < peer->path_count; i++)
-		json_array_append_new(paths, mrcd_peer_path_json(peer, i));
+	for (uint8_t i = 0; i < peer->path_count; i++) {
+		if (peer->paths[i].rail != NULL)
+			json_array_append_new(paths, mrcd_peer_path_json(peer, i));
+	}
 	return paths;
 }
 
@@ -175,7 +177,7 @@ static void mrcd_peer_key_add(const struct mrcd_peer *peer, json_t *keys, const 
 	json_array_append_new(keys, json_pack("{s:s s:s s:s s:s s:i s:i}", "peer", peer->name,
 					      "key", id, "use", use, "file", file, "paths",
 					      (int)mrcd_peer_key_paths(peer, id), "paths_of",
-					      (int)peer->path_count));
+					      (int)mrcd_peer_paths_listed(peer)));
 }
 
 json_t *mrcd_peer_keys_json(const struct mrcd_peer *peer)

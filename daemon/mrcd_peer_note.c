@@ -27,6 +27,15 @@ uint8_t mrcd_peer_paths_good(const struct mrcd_peer *peer)
 	return info.paths_good;
 }
 
+uint8_t mrcd_peer_paths_listed(const struct mrcd_peer *peer)
+{
+	uint8_t count = 0;
+
+	for (uint8_t i = 0; i < peer->path_count; i++)
+		count += peer->paths[i].rail != NULL;
+	return count;
+}
+
 /* ---- paths ---- */
 
 /* What it means when a path leaves service: how long it was silent, what moved where. */
@@ -68,10 +77,11 @@ static void log_good(const struct mrcd_peer *peer, const struct mrc_act_path *ac
 		mrcd_notice("rail %s to %s: in service again after %s, %u of %u paths good%s",
 			    path->rail->conf->name, peer->name,
 			    mrcd_span_text(peer->worker->now_ns - path->left_ns, span), good,
-			    peer->path_count, held_back);
+			    mrcd_peer_paths_listed(peer), held_back);
 	else
 		mrcd_notice("rail %s to %s: in service, %u of %u paths good%s",
-			    path->rail->conf->name, peer->name, good, peer->path_count, held_back);
+			    path->rail->conf->name, peer->name, good, mrcd_peer_paths_listed(peer),
+			    held_back);
 }
 
 static void log_path(struct mrcd_peer *peer, const struct mrc_act_path *act, uint8_t good)
@@ -130,7 +140,7 @@ void mrcd_peer_note_path(struct mrcd_peer *peer, const struct mrc_act_path *act)
 	uint8_t good;
 
 	/* The loop's only path comes with the daemon and goes with it: nothing to tell. */
-	if (peer->conf == NULL)
+	if (peer->conf == NULL || path->rail == NULL)
 		return;
 	if (!was_good && !is_good && act->state != MRC_PATH_DENIED &&
 	    act->state_old != MRC_PATH_DENIED) {

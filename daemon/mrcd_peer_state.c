@@ -51,6 +51,7 @@ void mrcd_peer_configure(const struct mrcd_peer *peer, struct mrc_conn_config *c
 		.boot_id = worker->boot_id,
 		.features = peer_features(peer->conf),
 		.path_count = peer->path_count,
+		.paths_max = peer->conf != NULL ? MRC_PATHS_MAX : 1,
 		.limits = worker->conf->limits,
 		.alloc = {.alloc = peer_alloc, .free = peer_release},
 		.stamp = peer_stamp,
@@ -78,7 +79,7 @@ void mrcd_peer_quiesce(struct mrcd_peer *peer)
 	for (uint8_t i = 0; i < peer->path_count; i++) {
 		struct mrcd_rail *rail = peer->paths[i].rail;
 
-		if (rail->kind_data != NULL && rail->ops->forget != NULL)
+		if (rail != NULL && rail->kind_data != NULL && rail->ops->forget != NULL)
 			rail->ops->forget(rail, peer);
 		if (peer->paths[i].link != NULL)
 			mrcd_peer_fence_link(&peer->paths[i]);
@@ -94,21 +95,6 @@ bool mrcd_peer_settle(struct mrcd_peer *peer)
 			return false;
 	}
 	return true;
-}
-
-uint32_t mrcd_peer_path_mark(const struct mrcd_peer *peer, uint8_t path_index)
-{
-	const struct mrcd_conf_path *path;
-	const char *rail;
-	uint32_t mark;
-
-	if (peer->conf == NULL || path_index >= peer->path_count)
-		return 0;
-	path = &peer->conf->paths[path_index];
-	rail = peer->paths[path_index].rail->conf->name;
-	mark = mrcd_crc32c(0, rail, (uint32_t)strlen(rail) + 1);
-	mark = mrcd_crc32c(mark, path->address, (uint32_t)strlen(path->address) + 1);
-	return mrcd_crc32c(mark, &path->port, sizeof(path->port));
 }
 
 int mrcd_peer_save(struct mrcd_peer *peer, struct mrcd_image_out *out)
@@ -128,12 +114,15 @@ int mrcd_peer_save(struct mrcd_peer *peer, struct mrcd_image_out *out)
 	return r;
 }
 
-int mrcd_peer_restore(struct mrcd_peer *peer, const void *state, size_t state_bytes,
-		      const char **why_out)
+int mrcd_peer_restore(struct mrcd_peer *peer, const uint32_t marks[MRC_PATHS_MAX],
+		      const void *state, size_t state_bytes, const char **why_out)
 {
 	struct mrc_conn_config config;
 	struct mrc_conn *conn;
-	int r;
+	int r = marks != NULL ? mrcd_peer_arrange(peer, marks) : 0;
+
+	if (r < 0)
+		return r;
 
 	mrcd_peer_configure(peer, &config);
 	if (state == NULL)
@@ -145,12 +134,18 @@ int mrcd_peer_restore(struct mrcd_peer *peer, const void *state, size_t state_by
 		return r;
 	mrc_conn_free(peer->conn);
 	peer->conn = conn;
+	for (uint8_t i = 0; marks != NULL && peer->conf != NULL && i < peer->path_count; i++) {
+		if (peer->paths[i].rail == NULL ||
+		    (marks[i] != 0 && marks[i] != mrcd_peer_path_mark(peer, i)))
+			mrcd_peer_path_replace(peer, i);
+	}
 	/* What befell its paths before us is no news to who watches their health. */
 	for (uint8_t i = 0; i < peer->path_count; i++) {
 		struct mrc_health_sample *last = &peer->health_paths[i].last;
 
 		mrc_conn_path_info(conn, i, &last->info);
-		last->carrier_losses = peer->paths[i].rail->carrier_losses;
+		if (peer->paths[i].rail != NULL)
+			last->carrier_losses = peer->paths[i].rail->carrier_losses;
 	}
 	return 0;
 }

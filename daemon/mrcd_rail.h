@@ -75,6 +75,18 @@ struct mrcd_rail_ops {
 	 */
 	int (*open)(struct mrcd_rail *rail);
 	void (*close)(struct mrcd_rail *rail);
+	/*
+	 * The rail is to close while others run on; it has no link, attempt or hold any more.
+	 * Begin what takes time. True: close() will wait for nothing; else it is asked again,
+	 * and nothing else is asked of the rail. NULL: close() never waits.
+	 */
+	bool (*leave)(struct mrcd_rail *rail);
+
+	/*
+	 * It has divided something among rail->path_count paths: with more of them it must be
+	 * opened anew. NULL: never.
+	 */
+	bool (*is_shared_out)(const struct mrcd_rail *rail);
 
 	/*
 	 * Start connecting path `path_index` of `peer` over this rail. Ends in
@@ -98,8 +110,8 @@ struct mrcd_rail_ops {
 	void (*link_changed)(struct mrcd_rail *rail);
 	/*
 	 * Drop attempts and handshakes under way with `peer`, without a call back;
-	 * to be called before a peer is freed while the rail stays open. NULL:
-	 * the kind has none.
+	 * to be called before a peer, or a path of it, goes while the rail stays open.
+	 * NULL: the kind has none.
 	 */
 	void (*forget)(struct mrcd_rail *rail, struct mrcd_peer *peer);
 
@@ -149,15 +161,31 @@ struct mrcd_rail_health {
 	uint32_t speed_age;    /* periods since it was asked */
 };
 
+/* What is to become of a rail that runs (mrcd_reload.h). */
+enum mrcd_rail_fate {
+	MRCD_RAIL_STAYS,
+	MRCD_RAIL_GOES,  /* once no peer needs it, its paths go, and it */
+	MRCD_RAIL_RENEW, /* once no peer needs it, it is closed, and opened as `next` says */
+};
+
 /* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */
 struct mrcd_rail {
-	const struct mrcd_rail_ops *ops;
-	const struct mrcd_conf_rail *conf; /* the configuration's; outlives the rail */
-	struct mrcd_worker *worker;        /* the owner */
+	const struct mrcd_rail_ops *ops; /* NULL: there is no rail in this slot */
+	struct mrcd_conf_rail given;     /* as the configuration has it */
+	const struct mrcd_conf_rail
+		*conf;              /* `given`, or while it is open what its kind made of it */
+	struct mrcd_worker *worker; /* the owner */
 	uint32_t index;
-	unsigned ifindex;   /* 0: unknown now */
-	bool is_carrier_up; /* by the last event or question */
-	bool is_draining;   /* mrcctl drain */
+	uint32_t path_count; /* by the configuration */
+	unsigned ifindex;    /* 0: unknown now */
+	bool is_carrier_up;  /* by the last event or question */
+	bool is_draining;    /* mrcctl drain */
+	bool is_open;        /* ops->open() was called, and close() was not */
+	enum mrcd_rail_fate fate;
+	bool is_leaving;            /* and that is under way: its paths are denied */
+	struct mrcd_conf_rail next; /* RENEW */
+	uint64_t open_ns;           /* RENEW, and it could not be opened: not before */
+	uint32_t hold_count;        /* of its memory that engines hold now */
 	enum mrcd_drill_fault drill;
 	uint64_t drill_bytes_per_s; /* SLOW */
 	void *kind_data;            /* the kind's own */
@@ -170,6 +198,11 @@ struct mrcd_rail {
 	uint64_t strangers;  /* connections refused before or in the handshake */
 	struct mrcd_rail_health health;
 };
+
+static inline bool mrcd_rail_is_there(const struct mrcd_rail *rail)
+{
+	return rail->ops != NULL;
+}
 
 /* What every kind's link begins with. Owned by the kind. */
 struct mrcd_link {

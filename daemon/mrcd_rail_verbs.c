@@ -188,6 +188,7 @@ static void device_look(struct mrcd_verbs *verbs)
 		return;
 	}
 	device->verbs = verbs;
+	device->path_count = verbs->rail->path_count;
 	device->job.run = device_open_run;
 	device->job.done = device_opened;
 	device->job.is_slow = true;
@@ -404,23 +405,67 @@ static int verbs_open(struct mrcd_rail *rail)
 	return r;
 }
 
+static void closing_begin(struct mrcd_verbs *verbs)
+{
+	verbs->is_closing = true;
+	event_del(&verbs->retry_event);
+	event_del(&verbs->verdict_event);
+	mrcd_tcp_free(verbs->tcp);
+	verbs->tcp = NULL;
+}
+
+/* Nothing is to be waited for any more. */
+static bool closing_is_over(const struct mrcd_verbs *verbs)
+{
+	return verbs->is_closing && !verbs->opening && LIST_EMPTY(&verbs->links) &&
+	       LIST_EMPTY(&verbs->devices) && mrcd_lane_is_idle(&verbs->device_lane) &&
+	       mrcd_lane_is_idle(&verbs->memory_lane);
+}
+
+static bool verbs_leave(struct mrcd_rail *rail)
+{
+	struct mrcd_verbs *verbs = rail->kind_data;
+
+	if (!verbs)
+		return true;
+	if (!verbs->is_closing) {
+		closing_begin(verbs);
+		mrcd_verbs_device_lost(verbs, "closing");
+		links_end(verbs, NULL); /* also those of devices that were lost before */
+	}
+	return closing_is_over(verbs);
+}
+
+static bool verbs_is_shared_out(const struct mrcd_rail *rail)
+{
+	const struct mrcd_verbs *verbs = rail->kind_data;
+
+	return verbs && (verbs->device || verbs->opening);
+}
+
+/* All that is under way on any rail, for the daemon ends. */
+static void closing_wait(struct mrcd_verbs *verbs)
+{
+	struct mrcd_worker *worker = verbs->rail->worker;
+
+	attempts_end(worker);
+	mrcd_offload_drain(worker->offload); /* it may be opening */
+	mrcd_verbs_device_lost(verbs, "closing");
+	links_end(verbs, NULL); /* also those of devices that were lost before */
+	while (!LIST_EMPTY(&verbs->links) || mrcd_offload_pending(worker->offload))
+		mrcd_offload_drain(worker->offload);
+}
+
 static void verbs_close(struct mrcd_rail *rail)
 {
 	struct mrcd_verbs *verbs = rail->kind_data;
 
 	if (!verbs)
 		return;
-	verbs->is_closing = true;
-	event_del(&verbs->retry_event);
-	event_del(&verbs->verdict_event);
-	mrcd_tcp_free(verbs->tcp);
-	verbs->tcp = NULL;
-	attempts_end(rail->worker);
-	mrcd_offload_drain(rail->worker->offload); /* it may be opening */
-	mrcd_verbs_device_lost(verbs, "closing");
-	links_end(verbs, NULL); /* also those of devices that were lost before */
-	while (!LIST_EMPTY(&verbs->links) || mrcd_offload_pending(rail->worker->offload))
-		mrcd_offload_drain(rail->worker->offload);
+	if (!closing_is_over(verbs)) {
+		closing_begin(verbs);
+		closing_wait(verbs);
+	}
 	/* Still held by engines that will not run any more. */
 	while (!LIST_EMPTY(&verbs->devices)) {
 		struct mrcd_verbs_device *device = LIST_FIRST(&verbs->devices);
@@ -510,6 +555,8 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.kind = "verbs",
 	.open = verbs_open,
 	.close = verbs_close,
+	.leave = verbs_leave,
+	.is_shared_out = verbs_is_shared_out,
 	.connect = verbs_connect,
 	.has_carrier = mrcd_carrier_ask,
 	.refresh = verbs_refresh,

@@ -90,8 +90,10 @@ int mrcd_region_new(struct mrcd_worker *worker, void *addr, uint64_t len_bytes, 
 	region->is_landing = is_landing;
 	region->flow = flow;
 	LIST_INSERT_HEAD(&worker->regions, region, entry);
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		region_offer(region, &worker->rails[i]);
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			region_offer(region, &worker->rails[i]);
+	}
 	*region_out = region;
 	return 0;
 }

@@ -2,24 +2,36 @@
 /*
  * mrcd_reload - the configuration read again while the daemon runs
  *
- * Either the whole file is right, key files included, and what can change
- * without a restart has changed; or nothing has.
+ * Either the whole file is right and can be had - key files, interfaces and addresses of rails
+ * that are new, the port of metrics - and all of it is in force but what mrcd_conf_keys.h says
+ * waits for a restart; or nothing has changed. Nor is it taken when it would cut off a peer: when
+ * the last good path to one goes and none is added, or channels are open to a peer that goes.
  *
- * Threads: the worker's loop.  I/O: reads files, logs.
+ * What is added runs when the call returns. What goes, goes by mrcd_renewal.h, while the rest runs
+ * on and when nobody is cut off by it.
+ *
+ * Threads: the worker's loop.  I/O: reads files, opens sockets, logs.
  */
 #ifndef MRCD_RELOAD_H
 #define MRCD_RELOAD_H
 
-#include "mrcd_conf.h"
+#include "mrcd_plan.h"
+#include "mrcd_worker.h"
 
+/* What came of it. */
 struct mrcd_reload {
-	char changed
-		[96]; /* what is in force now that was not: "log, keys of 2 peers"; "" nothing */
-	char waiting[160]; /* what waits for a restart; "" nothing */
-	char error[512];   /* after -EINVAL: the first complaint */
+	struct mrcd_plan plan; /* ours */
+	char error[512];       /* after an error: the first complaint */
 };
 
-/* Read conf->file again and take over into `conf` what can be. -EINVAL: nothing was changed. Logged. */
-int mrcd_reload(struct mrcd_conf *conf, struct mrcd_reload *reload_out);
+/*
+ * Read conf->file again. On success *conf is the one just read, the worker's too, and the old one
+ * is freed. is_trial: only look what would happen. Logged.
+ * -EINVAL: nothing was changed. -EBUSY: likewise; rails or paths of the reload before are being
+ * closed. *reload_out is the caller's to fini in any case.
+ */
+int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, bool is_trial,
+		struct mrcd_reload *reload_out);
+void mrcd_reload_fini(struct mrcd_reload *reload);
 
 #endif

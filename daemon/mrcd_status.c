@@ -82,14 +82,16 @@ static uint32_t put_peers(struct mrcd_worker *worker, json_t *peers, json_t *pat
 			struct mrc_conn_info info;
 
 			mrc_conn_info(mrcd_peer_conn(peer), &info);
-			if ((info.paths_good == info.path_count) != (pass == 1))
+			if ((info.paths_good == info.paths_listed) != (pass == 1))
 				continue;
 			if (json_array_size(peers) >= MRCD_STATUS_PEERS_MAX ||
-			    json_array_size(paths) + info.path_count > MRCD_STATUS_PATHS_MAX)
+			    json_array_size(paths) + info.paths_listed > MRCD_STATUS_PATHS_MAX)
 				continue;
 			json_array_append_new(peers, mrcd_peer_json(peer));
-			for (uint8_t p = 0; p < info.path_count; p++)
-				json_array_append_new(paths, path_json(worker, peer, p));
+			for (uint8_t p = 0; p < info.path_count; p++) {
+				if (mrcd_peer_path_rail(peer, p) != NULL)
+					json_array_append_new(paths, path_json(worker, peer, p));
+			}
 		}
 	}
 	return worker->peer_count - (uint32_t)json_array_size(peers);
@@ -106,8 +108,10 @@ json_t *mrcd_status_json(struct mrcd_worker *worker, uint64_t since)
 	mrcd_worker_summarize(worker, &summary);
 	mrcd_worker_summary_text(&summary, text, sizeof(text));
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)worker->boot_id);
-	for (uint32_t i = 0; i < worker->rail_count; i++)
-		json_array_append_new(rails, rail_json(worker, &worker->rails[i]));
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			json_array_append_new(rails, rail_json(worker, &worker->rails[i]));
+	}
 	left_out = put_peers(worker, peers, paths);
 	status = json_pack("{s:s s:s s:s s:s s:i s:o s:o s:o s:o s:o}", "host", worker->conf->host,
 			   "version", MRC_VERSION, "boot_id", boot_id, "summary", text, "pid",

@@ -116,7 +116,8 @@ struct mrcd_verbs_device {
 	uint32_t entry_body_bytes;
 	uint32_t posted_count;
 	uint32_t held_count;
-	uint32_t share; /* of receive entries, for each path */
+	uint32_t path_count; /* of the rail, when it was opened */
+	uint32_t share;      /* of receive entries, for each path */
 
 	uint8_t *
 		bounce_memory; /* MRCD_VERBS_BOUNCES times MRC_FRAG_BYTES_MAX, and mrcd_padding() */

@@ -192,18 +192,6 @@ void mrcd_verbs_device_refresh(struct mrcd_verbs_device *device)
 			    &device->refresh_job);
 }
 
-/* How many paths of the configuration go over this rail. */
-static uint32_t paths_of(const struct mrcd_rail *rail)
-{
-	const struct mrcd_conf *conf = rail->worker->conf;
-	uint32_t count = 0;
-
-	for (uint32_t p = 0; p < conf->peer_count; p++)
-		for (uint8_t i = 0; i < conf->peers[p].path_count; i++)
-			count += conf->peers[p].paths[i].rail_index == rail->index;
-	return MRC_MAX(count, 1U);
-}
-
 /* What the process has pinned; /proc/self/status, in KiB. */
 static unsigned long long pinned_kib(void)
 {
@@ -261,7 +249,7 @@ static struct ibv_mr *memory_register(struct mrcd_verbs_device *device, void *me
 static int entries_make(struct mrcd_verbs_device *device)
 {
 	const struct mrcd_conf_rail *conf = &device->verbs->conf;
-	uint32_t paths = paths_of(device->verbs->rail);
+	uint32_t paths = MRC_MAX(device->path_count, 1U);
 	uint64_t shared =
 		MRC_MAX((uint64_t)conf->receive_entries, (uint64_t)paths * MRCD_VERBS_SHARE_MIN);
 	uint64_t count = shared + MRCD_VERBS_HOLDS_MAX;

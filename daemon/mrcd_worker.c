@@ -24,6 +24,7 @@
 #include "mrcd_lookout.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
+#include "mrcd_renewal.h"
 #include "mrcd_trace.h"
 
 /* libevent gives an event the middle one of the priorities unless told otherwise. */
@@ -109,10 +110,16 @@ static void mrcd_worker_on_look(evutil_socket_t fd, short what, void *context)
 		mrcd_worker_look_soon(worker);
 }
 
-static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_conf_rail *conf)
+struct mrcd_rail *mrcd_worker_rail_add(struct mrcd_worker *worker,
+				       const struct mrcd_conf_rail *conf)
 {
-	struct mrcd_rail *rail = &worker->rails[worker->rail_count];
+	struct mrcd_rail *rail = worker->rails;
 
+	while (rail < worker->rails + worker->rail_count && mrcd_rail_is_there(rail))
+		rail++;
+	if (rail == worker->rails + MRCD_RAILS_MAX)
+		return NULL;
+	*rail = (struct mrcd_rail){.worker = worker, .given = *conf};
 	switch (conf->type) {
 	case MRCD_RAIL_TCP:
 		rail->ops = &mrcd_rail_tcp_ops;
@@ -125,23 +132,45 @@ static int mrcd_worker_add_rail(struct mrcd_worker *worker, const struct mrcd_co
 		rail->ops = MRC_VERBS ? &mrcd_rail_verbs_ops : NULL;
 		break;
 	}
-	rail->conf = conf;
-	rail->worker = worker;
-	rail->index = worker->rail_count++;
+	rail->conf = &rail->given;
+	rail->index = (uint32_t)(rail - worker->rails);
 	rail->is_draining = conf->is_drained;
-	return 0;
+	rail->health.view.since_ns = worker->now_ns;
+	worker->rail_count = MRC_MAX(worker->rail_count, rail->index + 1);
+	return rail;
+}
+
+uint32_t mrcd_worker_rails(const struct mrcd_worker *worker)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < worker->rail_count; i++)
+		count += mrcd_rail_is_there(&worker->rails[i]);
+	return count;
+}
+
+int mrcd_worker_peers_reserve(struct mrcd_worker *worker, uint32_t count)
+{
+	struct mrcd_peer **peers =
+		realloc(worker->peers, (worker->peer_count + count + 1) * sizeof(*peers));
+
+	if (peers == NULL)
+		return -ENOMEM;
+	worker->peers = peers;
+	return worker->clients != NULL
+		       ? mrcd_client_side_peers_reserve(worker->clients, worker->peer_count + count)
+		       : 0;
 }
 
 static int mrcd_worker_add_peers(struct mrcd_worker *worker)
 {
 	const struct mrcd_conf *conf = worker->conf;
 
-	worker->peers = calloc(conf->peer_count + 1, sizeof(struct mrcd_peer *));
-	if (worker->peers == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < conf->peer_count; i++) {
-		int r = mrcd_peer_new(worker, &conf->peers[i], conf->peers[i].name, conf->host,
-				      &worker->peers[i]);
+	int r = mrcd_worker_peers_reserve(worker, conf->peer_count);
+
+	for (uint32_t i = 0; i < conf->peer_count && r == 0; i++) {
+		r = mrcd_peer_new(worker, &conf->peers[i], conf->peers[i].name, conf->host,
+				  &worker->peers[i]);
 
 		if (r < 0) {
 			mrcd_err("peer %s: cannot be set up: %s", conf->peers[i].name,
@@ -150,7 +179,7 @@ static int mrcd_worker_add_peers(struct mrcd_worker *worker)
 		}
 		worker->peer_count++;
 	}
-	return 0;
+	return r;
 }
 
 /* One conn whose two ends are both ours joins the clients of this host. */
@@ -215,9 +244,10 @@ int mrcd_worker_new(const struct mrcd_conf *conf, struct mrcd_worker **worker_ou
 	if (r < 0)
 		goto err_free_worker;
 	for (uint32_t i = 0; i < conf->rail_count; i++) {
-		r = mrcd_worker_add_rail(worker, &conf->rails[i]);
-		if (r < 0)
-			goto err_free_worker;
+		struct mrcd_rail *rail = mrcd_worker_rail_add(worker, &conf->rails[i]);
+
+		MRC_ASSERT(rail == &worker->rails[i]); /* which is how paths name it */
+		rail->path_count = mrcd_conf_rail_paths(conf, rail->given.name);
 	}
 	r = mrcd_worker_add_peers(worker);
 	if (r == 0)
@@ -232,7 +262,7 @@ err_free_worker:
 	return r;
 }
 
-static int mrcd_worker_open_rail(struct mrcd_rail *rail)
+int mrcd_worker_rail_open(struct mrcd_rail *rail)
 {
 	int r = rail->ops->open(rail);
 
@@ -243,12 +273,28 @@ static int mrcd_worker_open_rail(struct mrcd_rail *rail)
 			strerror(-r));
 		return r;
 	}
+	rail->is_open = true;
 	if (!rail->is_carrier_up)
 		mrcd_warn("rail %s (%s): no carrier; waiting for it", rail->conf->name,
 			  rail->conf->interface);
 	if (rail->is_draining)
 		mrcd_notice("rail %s: starts drained, as configured", rail->conf->name);
 	return 0;
+}
+
+void mrcd_worker_rail_close(struct mrcd_rail *rail)
+{
+	if (rail->is_open)
+		rail->ops->close(rail);
+	rail->is_open = false;
+}
+
+void mrcd_worker_rail_remove(struct mrcd_rail *rail)
+{
+	struct mrcd_worker *worker = rail->worker;
+
+	mrcd_worker_rail_close(rail);
+	*rail = (struct mrcd_rail){.worker = worker, .index = rail->index};
 }
 
 /* A daemon that was killed in a drill has left a link down. */
@@ -319,10 +365,9 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 		goto err_close_fd;
 	}
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		r = mrcd_worker_open_rail(&worker->rails[i]);
+		r = mrcd_worker_rail_open(&worker->rails[i]);
 		if (r < 0)
 			goto err_close_fd;
-		worker->rails_open++;
 	}
 	r = mrcd_about_new(worker, &worker->about);
 	if (r < 0) {
@@ -376,6 +421,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 {
 	if (worker == NULL)
 		return;
+	mrcd_renewal_free(worker->renewal);
+	worker->renewal = NULL;
 	mrcd_drill_free(worker->drill);
 	worker->drill = NULL;
 	for (uint32_t i = 0; i < worker->peer_count; i++)
@@ -398,8 +445,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	worker->about = NULL;
 	mrcd_carrier_free(worker->carrier);
 	worker->carrier = NULL;
-	for (uint32_t i = 0; i < worker->rails_open; i++)
-		worker->rails[i].ops->close(&worker->rails[i]);
+	for (uint32_t i = 0; i < worker->rail_count; i++)
+		mrcd_worker_rail_close(&worker->rails[i]);
 	if (worker->is_loop_open)
 		worker->loop_rail.ops->close(&worker->loop_rail);
 	mrcd_offload_free(worker->offload);
@@ -423,7 +470,8 @@ struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name)
 	if (strcmp(name, worker->conf->host) == 0 || strcmp(name, "localhost") == 0)
 		return worker->loop_ends[0];
 	for (uint32_t i = 0; i < worker->peer_count; i++) {
-		if (strcmp(name, mrcd_peer_name(worker->peers[i])) == 0)
+		if (strcmp(name, mrcd_peer_name(worker->peers[i])) == 0 &&
+		    !mrcd_peer_is_going(worker->peers[i]))
 			return worker->peers[i];
 	}
 	return NULL;
@@ -432,7 +480,8 @@ struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name)
 struct mrcd_rail *mrcd_worker_rail(struct mrcd_worker *worker, const char *name)
 {
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		if (strcmp(name, worker->rails[i].conf->name) == 0)
+		if (mrcd_rail_is_there(&worker->rails[i]) &&
+		    strcmp(name, worker->rails[i].conf->name) == 0)
 			return &worker->rails[i];
 	}
 	return NULL;
@@ -444,12 +493,14 @@ void mrcd_worker_summarize(const struct mrcd_worker *worker,
 	struct mrc_conn_info info;
 
 	*summary_out = (struct mrcd_worker_summary){
-		.rails = worker->rail_count,
+		.rails = mrcd_worker_rails(worker),
 		.peers = worker->peer_count,
 	};
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		const struct mrcd_rail *rail = &worker->rails[i];
 
+		if (!mrcd_rail_is_there(rail))
+			continue;
 		summary_out->rails_up += rail->is_carrier_up && !rail->is_draining;
 		summary_out->rails_degraded += rail->health.view.state == MRC_HEALTH_DEGRADED;
 		summary_out->rails_failing += rail->health.view.state == MRC_HEALTH_FAILING;

@@ -36,19 +36,20 @@ struct mrcd_health;      /* mrcd_health.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
 struct mrcd_reload;      /* mrcd_reload.h */
+struct mrcd_renewal;     /* mrcd_renewal.h */
 
 struct mrcd_worker {
-	struct event_base *base;      /* ours */
-	const struct mrcd_conf *conf; /* the daemon's; outlives the worker */
-	uint64_t boot_id;             /* of this run of state */
+	struct event_base *base; /* ours */
+	const struct mrcd_conf
+		*conf;    /* the daemon's, the one in force; a reload puts another here */
+	uint64_t boot_id; /* of this run of state */
 	uint64_t now_ns;
 	uint64_t start_ns; /* when mrcd_worker_new() was called */
 	struct mrcd_rail rails[MRCD_RAILS_MAX];
-	uint32_t rail_count;
-	uint32_t rails_open;        /* the first so many are open */
+	uint32_t rail_count;        /* slots in use, or used once: see mrcd_rail_is_there() */
 	struct mrcd_rail loop_rail; /* joins this host's own clients; see mrcd_rail_loop.c */
 	bool is_loop_open;
-	struct mrcd_peer **peers; /* ours; conf->peer_count of them, in its order */
+	struct mrcd_peer **peers; /* ours */
 	uint32_t peer_count;
 	struct mrcd_peer *loop_ends[2];   /* the two ends of the conn with ourselves */
 	struct mrcd_client_side *clients; /* ours */
@@ -69,8 +70,9 @@ struct mrcd_worker {
 	bool is_in_look;              /* in look_event's callback, which pumps who is kicked */
 	TAILQ_HEAD(mrcd_peer_list, mrcd_peer) kicked; /* by it */
 	/* Reads the configuration again, as mrcd_reload(); main()'s. NULL: nobody can. */
-	int (*read_again)(void *context, struct mrcd_reload *reload_out);
+	int (*read_again)(void *context, bool is_trial, struct mrcd_reload *reload_out);
 	void *read_again_context;
+	struct mrcd_renewal *renewal; /* ours: what a reload has begun; NULL: no reload yet */
 };
 
 /* CLOCK_MONOTONIC, read afresh. */
@@ -121,6 +123,18 @@ struct mrcd_peer *mrcd_worker_peer(struct mrcd_worker *worker, const char *name)
 
 /* The rail called `name`, or NULL. */
 struct mrcd_rail *mrcd_worker_rail(struct mrcd_worker *worker, const char *name);
+/* How many there are. */
+uint32_t mrcd_worker_rails(const struct mrcd_worker *worker);
+/* A rail more, in a free slot, not open; NULL: there are MRCD_RAILS_MAX. */
+struct mrcd_rail *mrcd_worker_rail_add(struct mrcd_worker *worker,
+				       const struct mrcd_conf_rail *conf);
+/* As when the worker starts. Negative errno, logged. */
+int mrcd_worker_rail_open(struct mrcd_rail *rail);
+void mrcd_worker_rail_close(struct mrcd_rail *rail);
+/* No peer has a path over it: close it, and its slot is free. */
+void mrcd_worker_rail_remove(struct mrcd_rail *rail);
+/* Room for so many peers more, so that adding them does not fail. -ENOMEM. */
+int mrcd_worker_peers_reserve(struct mrcd_worker *worker, uint32_t count);
 
 /* How things stand, counted now. */
 struct mrcd_worker_summary {

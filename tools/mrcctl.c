@@ -20,6 +20,7 @@
 #include "mrcctl_drill.h"
 #include "mrcctl_events.h"
 #include "mrcctl_keys.h"
+#include "mrcctl_reload.h"
 #include "mrcctl_show.h"
 #include "mrcctl_table.h"
 #include "mrcctl_top.h"
@@ -35,7 +36,7 @@ const struct mrcctl_command mrcctl_commands[] = {
 	{"clients", MRCCTL_ALONE, mrcctl_show_clients, "the programs attached to the daemon"},
 	{"keys", MRCCTL_ALONE, mrcctl_show_keys,
 	 "the keys shared with peers, and who lives by them"},
-	{"reload", MRCCTL_ALONE, mrcctl_show_reload, "read the configuration again"},
+	{"reload", MRCCTL_ALONE, NULL, "read the configuration again"},
 	{"events", MRCCTL_ALONE, NULL, "what befell paths, rails and peers"},
 	{"top", MRCCTL_ALONE, NULL, "all of that and what happens, live on the terminal"},
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
@@ -286,6 +287,9 @@ static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_co
 		asked->top.is_ascii = asked->is_given[MRCCTL_OPTION_ASCII];
 		return mrcctl_top(asked->socket, &asked->top);
 	}
+	if (strcmp(command->name, "reload") == 0)
+		return mrcctl_reload(asked->socket, asked->is_given[MRCCTL_OPTION_CHECK],
+				     asked->is_given[MRCCTL_OPTION_JSON]);
 	if (strcmp(command->name, "doctor") == 0)
 		return mrcctl_run_doctor(asked);
 	if (command->takes == MRCCTL_MAYBE_RAIL)

@@ -43,14 +43,3 @@ void mrcctl_show_keys(const json_t *result, FILE *out, bool has_colour)
 	mrcctl_table_print(table, out, has_colour);
 	mrcctl_table_free(table);
 }
-
-void mrcctl_show_reload(const json_t *result, FILE *out, bool has_colour)
-{
-	const char *changed = text_of(result, "changed"), *waiting = text_of(result, "waiting");
-
-	fprintf(out, "%s: read again; %s%s", text_of(result, "file"),
-		changed[0] != '\0' ? "in force now: " : "nothing in force has changed", changed);
-	if (waiting[0] != '\0')
-		fprintf(out, "; waits for a restart: %s", waiting);
-	fputc('\n', out);
-}

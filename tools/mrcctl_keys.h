@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mrcctl_keys - the keys shared with peers, and what a reload did, for people
+ * mrcctl_keys - the keys shared with peers, for people
  *
  * Threads: one.  I/O: prints to `out`.
  */
@@ -13,6 +13,5 @@
 
 /* `result` is lent. */
 void mrcctl_show_keys(const json_t *result, FILE *out, bool has_colour);
-void mrcctl_show_reload(const json_t *result, FILE *out, bool has_colour);
 
 #endif

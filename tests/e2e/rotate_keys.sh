@@ -20,7 +20,7 @@ key() { # HOST FILE TEXT
 keys() {
 	sed -i "s|^key-file:.*|key-file: $2|" "$LAB_DIR/host/$1/mrcd.yaml"
 	lab_mrcctl "$1" reload >"$LAB_DIR/log/reload-$1.out" || lab_fail "the reload on $1 was refused"
-	grep -q 'in force now: keys of 1 peer' "$LAB_DIR/log/reload-$1.out" ||
+	grep -qE 'changed +peer . \(key-file\)' "$LAB_DIR/log/reload-$1.out" ||
 		lab_fail "the reload on $1 took no keys: $(cat "$LAB_DIR/log/reload-$1.out")"
 }
 # live HOST USE COUNT: so many paths live by the key of that use

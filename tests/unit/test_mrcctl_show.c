@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "mrcctl_keys.h"
+#include "mrcctl_reload.h"
 #include "mrcctl_show.h"
 
 #define RAIL_TCP                                                                              \
@@ -258,13 +259,48 @@ static void keys_show_who_lives_by_them(void **state)
 	      "b     ba9876543210  removed         1/4\n");
 }
 
+static void shows_reload(const char *json, const char *want)
+{
+	json_t *result = json_loads(json, 0, NULL);
+	char text[1024] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	assert_non_null(result);
+	assert_non_null(out);
+	mrcctl_reload_show(result, out);
+	fclose(out);
+	json_decref(result);
+	assert_string_equal(text, want);
+}
+
 static void a_reload_says_what_it_did(void **state)
 {
-	shows(mrcctl_show_reload,
-	      "{\"file\":\"/etc/f\",\"changed\":\"keys of 1 peer\",\"waiting\":\"rails\"}", false,
-	      "/etc/f: read again; in force now: keys of 1 peer; waits for a restart: rails\n");
-	shows(mrcctl_show_reload, "{\"file\":\"/etc/f\",\"changed\":\"\",\"waiting\":\"\"}", false,
-	      "/etc/f: read again; nothing in force has changed\n");
+	shows_reload("{\"file\":\"/etc/f\",\"check\":false,\"unchanged\":{\"rails\":2,\"peers\":1},"
+		     "\"pending\":[\"rail r1: is being closed\"],\"changes\":["
+		     "{\"action\":\"removed\",\"what\":\"rail\",\"name\":\"r1\",\"detail\":\"\"},"
+		     "{\"action\":\"changed\",\"what\":\"quotas\",\"name\":\"\",\"detail\":\"\"},"
+		     "{\"action\":\"waits for a restart\",\"what\":\"key\",\"name\":\"host\","
+		     "\"detail\":\"z, was a\"}]}",
+		     "/etc/f: read again\n"
+		     "  removed             rail r1\n"
+		     "  changed             quotas\n"
+		     "  waits for a restart key host (z, was a)\n"
+		     "  unchanged           2 rails, 1 peer\n"
+		     "  not done yet        rail r1: is being closed\n");
+	shows_reload("{\"file\":\"/etc/f\",\"check\":true,\"unchanged\":{\"rails\":1,\"peers\":2},"
+		     "\"pending\":[],\"changes\":["
+		     "{\"action\":\"added\",\"what\":\"rail\",\"name\":\"r1\",\"detail\":\"\"}]}",
+		     "/etc/f: right; nothing was changed, a reload would do this:\n"
+		     "  added               rail r1\n"
+		     "  unchanged           1 rail, 2 peers\n");
+	shows_reload("{\"file\":\"/etc/f\",\"check\":true,\"unchanged\":{\"rails\":1,\"peers\":2},"
+		     "\"pending\":[],\"changes\":[]}",
+		     "/etc/f: right; nothing was changed, and nothing would be\n"
+		     "  unchanged           1 rail, 2 peers\n");
+	shows_reload("{\"file\":\"/etc/f\",\"check\":false,\"unchanged\":{\"rails\":0,\"peers\":0},"
+		     "\"pending\":[],\"changes\":[]}",
+		     "/etc/f: read again; nothing is different\n"
+		     "  unchanged           0 rails, 0 peers\n");
 }
 
 #define HEALTH(score, state, why)                             \

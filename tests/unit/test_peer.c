@@ -812,7 +812,7 @@ static void peer_match_tells_paths_apart_that_look_alike_by_their_number(void **
 	const char *why = NULL;
 	uint8_t index;
 
-	/* Two paths from one address to one rail; the conf is shared with the peer. */
+	/* Two paths from one address to one rail. */
 	wire->peers[1].paths[1] = wire->peers[1].paths[0];
 	mrcd_peer_free(far->peers[0]);
 	assert_int_equal(mrcd_peer_new(far, &wire->peers[1], "a", "b", &far->peers[0]), 0);
@@ -828,9 +828,12 @@ static void peer_match_takes_a_named_address_when_no_number_fits(void **state)
 {
 	struct mrc_hello hello = {.host = "a", .to_host = "b"};
 	const char *why = NULL;
+	struct mrcd_worker *far = wire->hosts[1];
 	uint8_t index;
 
 	strcpy(wire->peers[1].paths[0].address, "a-rail0.example");
+	mrcd_peer_free(far->peers[0]);
+	assert_int_equal(mrcd_peer_new(far, &wire->peers[1], "a", "b", &far->peers[0]), 0);
 	assert_non_null(
 		mrcd_peer_match(&wire->hosts[1]->rails[0], &hello, "192.0.2.7", &index, &why));
 	assert_int_equal(index, 0);
@@ -872,7 +875,7 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 	struct mrcd_image_out out;
 	struct mrcd_worker *next;
 	const char *why = "";
-	uint32_t epoch, path_epoch;
+	uint32_t epoch, path_epoch, marks[MRC_PATHS_MAX] = {0};
 	uint64_t resets;
 
 	start();
@@ -908,7 +911,8 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 	assert_int_equal(mrcd_worker_new(&wire->confs[0], &next), 0);
 	/* Its paths are told from each other, and are what they were. */
 	for (uint8_t i = 0; i < RAILS; i++) {
-		assert_int_not_equal(mrcd_peer_path_mark(near_peer(), i), 0);
+		marks[i] = mrcd_peer_path_mark(near_peer(), i);
+		assert_int_not_equal(marks[i], 0);
 		assert_int_equal(mrcd_peer_path_mark(near_peer(), i),
 				 mrcd_peer_path_mark(next->peers[0], i));
 	}
@@ -916,13 +920,15 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 			     mrcd_peer_path_mark(near_peer(), 1));
 	assert_int_equal(mrcd_peer_path_mark(near_peer(), RAILS), 0);
 	/* Of another run of state it is not taken. */
-	assert_int_equal(mrcd_peer_restore(next->peers[0], out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
+	assert_int_equal(mrcd_peer_restore(next->peers[0], marks,
+					   out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
 					   out.len_bytes - MRCD_IMAGE_HEADER_BYTES - 8, &why),
 			 -EPROTO);
 	assert_true(why[0] != '\0');
 	next->boot_id = wire->hosts[0]->boot_id;
 	mrcd_worker_now(next);
-	assert_int_equal(mrcd_peer_restore(next->peers[0], out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
+	assert_int_equal(mrcd_peer_restore(next->peers[0], marks,
+					   out.bytes + MRCD_IMAGE_HEADER_BYTES + 8,
 					   out.len_bytes - MRCD_IMAGE_HEADER_BYTES - 8, &why),
 			 0);
 	mrcd_image_fini(&out);
@@ -938,7 +944,7 @@ static void peer_goes_on_in_the_next_daemon(void **state)
 	assert_true(path_of(0).epoch > path_epoch);
 	assert_int_equal(info_of(1).resets, resets);
 	/* One that nobody left anything for begins anew under the same boot id. */
-	assert_int_equal(mrcd_peer_restore(wire->hosts[0]->loop_ends[0], NULL, 0, &why), 0);
+	assert_int_equal(mrcd_peer_restore(wire->hosts[0]->loop_ends[0], NULL, NULL, 0, &why), 0);
 }
 
 int main(void)

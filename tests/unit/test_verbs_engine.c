@@ -18,7 +18,7 @@
 
 #include "mrcd_client.h"
 #include "mrcd_log.h"
-#include "mrcd_peer.h"
+#include "mrcd_peer_impl.h"
 #include "mrcd_verbs.h"
 #include "mrcd_worker.h"
 #include "verbs_fake.h"
@@ -359,7 +359,7 @@ static void begin(void)
 		for (uint32_t r = 0; r < RAILS; r++) {
 			host->rails[r].is_carrier_up = true;
 			assert_int_equal(host->rails[r].ops->open(&host->rails[r]), 0);
-			host->rails_open++;
+			host->rails[r].is_open = true;
 		}
 	}
 	for (uint32_t r = 0; r < RAILS; r++) {
@@ -369,7 +369,7 @@ static void begin(void)
 		assert_int_equal(getsockname(verbs_of(1, r)->tcp->listen_fd,
 					     (struct sockaddr *)&address, &len),
 				 0);
-		stage->peers[0].paths[r].port = ntohs(address.sin_port);
+		stage->hosts[0]->peers[0]->conf->paths[r].port = ntohs(address.sin_port);
 	}
 	assert_int_equal(mrcd_region_new(stage->hosts[0], stage->send, ARENA_BYTES, false, FLOW,
 					 &stage->send_region),
