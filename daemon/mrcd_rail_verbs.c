@@ -150,6 +150,7 @@ static void device_opened(struct mrcd_job *job)
 					  verbs->conf.interface, device->why);
 		}
 		if (!verbs->is_closing) {
+			verbs->is_found = device->is_found;
 			retry_later(verbs, device->is_found);
 			looking_end(verbs);
 		}
@@ -157,6 +158,7 @@ static void device_opened(struct mrcd_job *job)
 		return;
 	}
 	verbs->why[0] = '\0';
+	verbs->is_found = false;
 	verbs->retry_ns = RETRY_NS;
 	verbs->device = device;
 	device->use_count = 1; /* ours */

@@ -171,6 +171,7 @@ struct mrcd_verbs {
 	struct event retry_event;
 	uint64_t retry_ns;                 /* until it looks again for a device */
 	char why[MRCD_VERBS_REASON_BYTES]; /* why there is no device; "": never looked */
+	bool is_found;                     /* there is one, and it could not be opened: why */
 	bool is_closing;
 	struct event verdict_event; /* type auto: it has looked for long enough */
 
@@ -308,6 +309,8 @@ void mrcd_verbs_device_unwatch(struct mrcd_verbs_device *device);
 void mrcd_verbs_device_broken(struct mrcd_verbs_device *device);
 /* Read the port's state, speed and addresses again. */
 void mrcd_verbs_device_refresh(struct mrcd_verbs_device *device);
+/* What it has locked for itself: receive entries and bounce buffers. */
+uint64_t mrcd_verbs_device_locked_bytes(const struct mrcd_verbs_device *device);
 /* Why `len_bytes` of memory could not be registered (error: an errno), and what cures it. */
 void mrcd_verbs_register_explain(char *text, size_t text_bytes, int error, const char *what,
 				 uint64_t len_bytes);

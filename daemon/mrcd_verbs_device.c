@@ -16,6 +16,7 @@
 #define LISTEN_BACKLOG    1024
 #define REQUESTS_PER_TURN 16U
 #define GIDS_MAX          1024
+#define BOUNCE_BYTES      ((size_t)(MRCD_VERBS_BOUNCES + 1) * MRC_FRAG_BYTES_MAX)
 
 /*
  * A device that several rails use (two ports of one card) has one channel of
@@ -92,9 +93,15 @@ static void port_read(struct mrcd_verbs_device *device, struct mrcd_verbs_port *
 
 	struct ibv_port_attr attr;
 
-	/* One that does not answer is as it was. */
-	if (ibv_query_port(device->context, device->port, &attr))
-		return;
+	/*
+	 * One that does not answer is as it was. Asked twice: rtnetlink tells of a new MTU before the driver
+	 * has heard of it, and soft-RoCE copies what it has and then waits for the lock under which both are
+	 * told. When it has answered once, they are.
+	 */
+	for (int i = 0; i < 2; i++) {
+		if (ibv_query_port(device->context, device->port, &attr))
+			return;
+	}
 	port->attr = attr;
 	port->gid = *gid;
 	port->gid_index = -1;
@@ -308,7 +315,7 @@ static int queues_make(struct mrcd_verbs_device *device)
 
 static int bounces_make(struct mrcd_verbs_device *device)
 {
-	size_t bytes = (size_t)(MRCD_VERBS_BOUNCES + 1) * MRC_FRAG_BYTES_MAX;
+	size_t bytes = BOUNCE_BYTES;
 
 	device->bounce_memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -322,6 +329,11 @@ static int bounces_make(struct mrcd_verbs_device *device)
 					    IBV_ACCESS_LOCAL_WRITE, "memory of send buffers");
 	device->bounces_free = (1U << MRCD_VERBS_BOUNCES) - 1;
 	return device->bounce_mr ? 0 : device->error;
+}
+
+uint64_t mrcd_verbs_device_locked_bytes(const struct mrcd_verbs_device *device)
+{
+	return device->entry_memory_bytes + BOUNCE_BYTES;
 }
 
 /* Off the loop. What is not there is skipped, so a half opened one is fine. */
@@ -347,8 +359,7 @@ static void device_unmake(struct mrcd_verbs_device *device)
 	if (device->entry_memory)
 		munmap(device->entry_memory, device->entry_memory_bytes);
 	if (device->bounce_memory)
-		munmap(device->bounce_memory,
-		       (size_t)(MRCD_VERBS_BOUNCES + 1) * MRC_FRAG_BYTES_MAX);
+		munmap(device->bounce_memory, BOUNCE_BYTES);
 	free(device->entries);
 	device->srq = NULL;
 	device->recv_cq = NULL;

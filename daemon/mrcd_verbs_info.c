@@ -106,6 +106,7 @@ static void describe_device(const struct mrcd_verbs_device *device, json_t *obje
 	add_count(object, "receive_posted", device->posted_count);
 	add_count(object, "receive_held", device->held_count);
 	add_count(object, "receive_share", device->share);
+	add_count(object, "locked_bytes", mrcd_verbs_device_locked_bytes(device));
 }
 
 void mrcd_verbs_describe(const struct mrcd_rail *rail, json_t *object)
@@ -119,10 +120,12 @@ void mrcd_verbs_describe(const struct mrcd_rail *rail, json_t *object)
 		return;
 	}
 	counters = &verbs->counters;
-	if (verbs->device)
+	if (verbs->device) {
 		describe_device(verbs->device, verbs_object);
-	else
+	} else {
 		add_text(verbs_object, "missing", verbs->why);
+		json_object_set_new(verbs_object, "found", json_boolean(verbs->is_found));
+	}
 	add_count(verbs_object, "queue_pairs", verbs->link_count);
 	add_count(verbs_object, "work_requests", counters->work_requests);
 	add_count(verbs_object, "work_request_bytes", counters->wr_bytes);

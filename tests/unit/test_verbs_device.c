@@ -214,6 +214,7 @@ static void more_entries_than_the_device_has_are_refused(void **state)
 	lab_until(lab_verbs(0)->why[0]);
 	assert_string_equal(lab_verbs(0)->why,
 			    "100256 receive entries are wanted, the device has room for 32768");
+	assert_true(lab_verbs(0)->is_found);
 }
 
 static void a_rail_closes_while_it_looks_for_its_device(void **state)
@@ -255,6 +256,7 @@ static void people_see_the_device_and_its_queue_pairs(void **state)
 	assert_string_equal(text_of(rail, "link_layer"), "RoCE");
 	assert_int_equal(count_of(rail, "active_mtu"), 4096);
 	assert_int_equal(count_of(rail, "speed_bits_per_s"), 200000000000);
+	assert_true(count_of(rail, "locked_bytes") >= count_of(rail, "receive_entries") * 16384);
 	assert_int_equal(count_of(rail, "queue_pairs"), 1);
 	assert_int_equal(count_of(rail, "sends"), 1);
 	lab->a->paths[0].link->ops->describe(lab->a->paths[0].link, path);
@@ -264,6 +266,7 @@ static void people_see_the_device_and_its_queue_pairs(void **state)
 	mrcd_rail_verbs_ops.describe(&lab->worker.rails[3], missing);
 	assert_null(text_of(missing, "device"));
 	assert_string_equal(text_of(missing, "missing"), lab_verbs(3)->why);
+	assert_true(json_is_false(json_object_get(json_object_get(missing, "verbs"), "found")));
 	json_decref(rail);
 	json_decref(path);
 	json_decref(missing);
@@ -323,7 +326,7 @@ static void a_port_is_read_again_when_the_kernel_speaks_of_its_interface(void **
 	verbs_fake_mtu(lab_addresses[0], IBV_MTU_1024);
 	mrcd_rail_verbs_ops.link_changed(rail);
 	lab_until(mtu_of(0) == IBV_MTU_1024);
-	/* However much it speaks, one reading is under way and one waits. */
+	/* However much it speaks, one reading, of two questions, is under way and one waits. */
 	calls = verbs_fake_calls(VERBS_FAKE_QUERY_PORT);
 	verbs_fake_gate(VERBS_FAKE_QUERY_PORT, true);
 	for (int i = 0; i < 100; i++)
@@ -333,7 +336,7 @@ static void a_port_is_read_again_when_the_kernel_speaks_of_its_interface(void **
 	verbs_fake_mtu(lab_addresses[0], IBV_MTU_2048);
 	verbs_fake_gate(VERBS_FAKE_QUERY_PORT, false);
 	lab_until(!mrcd_offload_pending(lab->worker.offload));
-	assert_int_equal(verbs_fake_calls(VERBS_FAKE_QUERY_PORT), calls + 2);
+	assert_int_equal(verbs_fake_calls(VERBS_FAKE_QUERY_PORT), calls + 4);
 	assert_int_equal(mtu_of(0), IBV_MTU_2048);
 }
 

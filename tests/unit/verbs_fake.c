@@ -292,7 +292,7 @@ void verbs_fake_port(const char *name, uint8_t number, const char *address,
 	port->is_there = true;
 	address_parse(address, &port->address);
 	port->gid_index = 1;
-	port->mtu = IBV_MTU_4096;
+	port->mtu = port->mtu_told = IBV_MTU_4096;
 	port->gid.raw[10] = port->gid.raw[11] = 0xff;
 	memcpy(&port->gid.raw[12], &((struct sockaddr_in *)&port->address)->sin_addr, 4);
 	pthread_mutex_unlock(&fake_lock);
@@ -363,6 +363,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 		      size_t len)
 {
+	struct fake_port *asked = &CONTEXT_OF(context)->ports[port];
 	int error;
 
 	pthread_mutex_lock(&fake_lock);
@@ -373,7 +374,9 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 	}
 	memset(attr, 0, len);
 	attr->state = IBV_PORT_ACTIVE;
-	attr->active_mtu = CONTEXT_OF(context)->ports[port].mtu;
+	/* As soft-RoCE when it is asked at once: the first answer after a change is that of before. */
+	attr->active_mtu = asked->mtu_told;
+	asked->mtu_told = asked->mtu;
 	attr->gid_tbl_len = GIDS;
 	attr->active_width = 2;
 	attr->active_speed = 64;

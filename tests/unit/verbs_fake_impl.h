@@ -22,6 +22,7 @@ struct fake_port {
 	int gid_index;
 	union ibv_gid gid;
 	enum ibv_mtu mtu;
+	enum ibv_mtu mtu_told; /* what the next query answers */
 };
 
 struct fake_async {
