@@ -59,9 +59,9 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "The daemon has one worker: what a rail of another node brings crosses between the sockets.", \
 	  "Use ports of one node where the machine has them.") \
 	X("rail-type", WARNING, doctor_judge_type, \
-	  "rails of type auto use different kinds of links", \
-	  "One that fell back to TCP costs copies and processor time that its siblings do not.", \
-	  "Say type: tcp or type: verbs in the configuration where that is meant; else see why the device is missing.") \
+	  "rails use different kinds of links or queue pairs", \
+	  "One that fell back to TCP costs copies and processor time that its siblings do not; RoCE and iWARP fail and slow down in different ways.", \
+	  "Say type: tcp or type: verbs in the configuration where a fall-back is meant; else see why the device is missing, or use cards of one kind.") \
 	X("mtu-peer", WARNING, doctor_judge_mtu_peer, \
 	  "the two ends of a path have different MTUs", \
 	  "Long packets of one end vanish at the other without a word, or all are cut to the smaller size.", \
@@ -107,7 +107,7 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "That is a fraction of what the port does by RDMA, at many times the processor time.", \
 	  "Give the rail type: verbs, and see that its device is there.") \
 	X("rdma-missing", ERROR, doctor_judge_rdma_missing, \
-	  "a rail of type verbs has no RDMA device", \
+	  "a rail of type verbs has no RDMA device that it can use", \
 	  "It carries nothing until there is one.", \
 	  "Load the driver, then restart the daemon: the unit settles at the start what may be opened.") \
 	X("rdma-gid", ERROR, doctor_judge_gid, \

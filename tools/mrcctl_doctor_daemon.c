@@ -52,6 +52,11 @@ static void doctor_mac_take(const char *text, struct doctor_mac *mac)
 	mac->is_known = true;
 }
 
+static int64_t doctor_at_least_0(int64_t number)
+{
+	return number > 0 ? number : 0;
+}
+
 /* ---- this host ---- */
 
 static void doctor_host_read(struct doctor_facts *facts, const json_t *about)
@@ -67,7 +72,7 @@ static void doctor_host_read(struct doctor_facts *facts, const json_t *about)
 	facts->huge_page_bytes = doctor_json_number(about, "huge_page_bytes");
 	facts->is_any_huge_page = doctor_json_flag(about, "huge_pages_any");
 	facts->arena_bytes = doctor_json_number(about, "arena_bytes");
-	facts->memlock_need_bytes = facts->arena_bytes > 0 ? facts->arena_bytes : 0;
+	facts->memlock_need_bytes = 0;
 }
 
 static void doctor_rail_read(struct doctor_facts *facts, const json_t *object)
@@ -91,6 +96,8 @@ static void doctor_rail_read(struct doctor_facts *facts, const json_t *object)
 	if (!json_is_object(verbs))
 		return;
 	DOCTOR_COPY(verbs, "missing", rail->rdma.missing);
+	rail->rdma.is_found = doctor_json_flag(verbs, "found");
+	rail->rdma.locked_bytes = doctor_json_number(verbs, "locked_bytes");
 	if (device[0] == '\0')
 		return;
 	doctor_text_set(rail->rdma.device, sizeof(rail->rdma.device), device);
@@ -120,8 +127,13 @@ static void doctor_rail_about(struct doctor_facts *facts, const json_t *object)
 	rail->speed_configured_bits_per_s =
 		doctor_json_number(object, "speed_configured_bits_per_s");
 	rail->receive_bytes = doctor_json_number(object, "receive_bytes");
-	if (rail->rdma.device[0] != '\0' && rail->receive_bytes > 0)
-		facts->memlock_need_bytes += rail->receive_bytes;
+	/* The kernel counts the same memory once for each device that it is registered with. */
+	if (doctor_has_device(rail))
+		facts->memlock_need_bytes +=
+			doctor_at_least_0(facts->arena_bytes) +
+			doctor_at_least_0(rail->rdma.locked_bytes != DOCTOR_UNKNOWN
+						  ? rail->rdma.locked_bytes
+						  : rail->receive_bytes);
 }
 
 /* ---- peers ---- */

@@ -58,6 +58,7 @@ struct doctor_rail *doctor_facts_rail_add(struct doctor_facts *facts)
 		.rdma = {.lid = DOCTOR_UNKNOWN,
 			 .sm_lid = DOCTOR_UNKNOWN,
 			 .gid_index = DOCTOR_UNKNOWN,
+			 .locked_bytes = DOCTOR_UNKNOWN,
 			 .tos = DOCTOR_UNKNOWN},
 	};
 	return rail;
@@ -115,6 +116,11 @@ size_t doctor_facts_peer_find(const struct doctor_facts *facts, const char *name
 			return i;
 	}
 	return SIZE_MAX;
+}
+
+bool doctor_has_device(const struct doctor_rail *rail)
+{
+	return rail->rdma.device[0] != '\0' || rail->rdma.is_found;
 }
 
 void doctor_counter_note(struct doctor_counter *counters, size_t counters_max, size_t *count,

@@ -48,6 +48,8 @@ struct doctor_mac {
 struct doctor_rdma {
 	char device[DOCTOR_NAME_BYTES]; /* "": the rail has none */
 	char missing[DOCTOR_WHY_BYTES]; /* the daemon's reason for having none */
+	bool is_found;                  /* there is one, and the daemon cannot use it: missing */
+	int64_t locked_bytes;           /* that the daemon has locked for it; without programs' */
 	int port;
 	char link_layer[24]; /* "InfiniBand", "Ethernet" */
 	char state[32];      /* "4: ACTIVE" */
@@ -71,7 +73,7 @@ struct doctor_rail {
 	bool is_drained;
 	bool has_carrier;
 	int64_t speed_configured_bits_per_s; /* 0: not configured */
-	int64_t receive_bytes;               /* locked for its receive entries */
+	int64_t receive_bytes;               /* of its receive entries, as configured */
 	char driver[32];                     /* "mlx5_core" */
 	char firmware[48];
 
@@ -212,6 +214,9 @@ struct doctor_path *doctor_facts_path_add(struct doctor_facts *facts);
 /* Its index, or SIZE_MAX. */
 size_t doctor_facts_rail_find(const struct doctor_facts *facts, const char *name);
 size_t doctor_facts_peer_find(const struct doctor_facts *facts, const char *name);
+
+/* There is an RDMA device for it, also when the daemon cannot use it. */
+bool doctor_has_device(const struct doctor_rail *rail);
 
 /*
  * Note a counter's value: as the first reading, or as the second of one that was

@@ -27,6 +27,9 @@ const char *doctor_subject_rails(const struct doctor_rail *a, const struct docto
 bool doctor_is_roce(const struct doctor_rail *rail);
 bool doctor_is_infiniband(const struct doctor_rail *rail);
 
+/* The daemon is held to a limit of locked memory that is below what its rails and one program need. */
+bool doctor_is_memlock_short(const struct doctor_facts *facts);
+
 bool doctor_same_mac(const struct doctor_mac *a, const struct doctor_mac *b);
 
 #endif

@@ -13,6 +13,12 @@
 
 /* ---- the daemon ---- */
 
+bool doctor_is_memlock_short(const struct doctor_facts *facts)
+{
+	return facts->may_lock == 0 && facts->memlock_bytes != DOCTOR_UNKNOWN &&
+	       facts->memlock_bytes < facts->memlock_need_bytes;
+}
+
 void doctor_judge_memlock(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	char limit[MRCCTL_UNIT_BYTES], need[MRCCTL_UNIT_BYTES];
@@ -20,19 +26,20 @@ void doctor_judge_memlock(const struct doctor_facts *facts, struct doctor_report
 
 	for (size_t i = 0; i < facts->rail_count; i++)
 		has_device = has_device || (strcmp(facts->rails[i].type, "tcp") != 0 &&
-					    facts->rails[i].rdma.device[0] != '\0');
+					    doctor_has_device(&facts->rails[i]));
 	if (!has_device || facts->may_lock == 1)
 		return;
 	if (facts->memlock_bytes == DOCTOR_UNKNOWN || facts->may_lock == DOCTOR_UNKNOWN) {
 		doctor_unchecked(report, "mrcd", "the daemon does not say its limit");
 		return;
 	}
-	if (facts->memlock_bytes >= facts->memlock_need_bytes)
+	if (!doctor_is_memlock_short(facts))
 		return;
-	doctor_found(report, "mrcd", "systemctl edit mrcd   # [Service] LimitMEMLOCK=infinity",
-		     "its limit is %s, its rails' receive entries and one program's arenas want %s",
-		     mrcctl_unit_bytes((uint64_t)facts->memlock_bytes, limit),
-		     mrcctl_unit_bytes((uint64_t)facts->memlock_need_bytes, need));
+	doctor_found(
+		report, "mrcd", "systemctl edit mrcd   # [Service] LimitMEMLOCK=infinity",
+		"its limit is %s, its rails' buffers and one program's arenas on each rail want %s",
+		mrcctl_unit_bytes((uint64_t)facts->memlock_bytes, limit),
+		mrcctl_unit_bytes((uint64_t)facts->memlock_need_bytes, need));
 }
 
 void doctor_judge_huge_pages(const struct doctor_facts *facts, struct doctor_report *report)

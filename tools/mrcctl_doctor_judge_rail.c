@@ -251,7 +251,13 @@ void doctor_judge_numa(const struct doctor_facts *facts, struct doctor_report *r
 		       "the kernel knows no NUMA node of its interface");
 }
 
-/* Paths of one peer over rails of type auto whose links differ. */
+/* As people call it: the kernel says "Ethernet" of RoCE. */
+static const char *doctor_link_layer(const struct doctor_rail *rail)
+{
+	return doctor_is_roce(rail) ? "RoCE" : rail->rdma.link_layer;
+}
+
+/* Paths of one peer over rails of type auto whose links differ; and devices whose queue pairs do. */
 void doctor_judge_type(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	for (size_t i = 0; i < facts->path_count; i++) {
@@ -284,7 +290,7 @@ void doctor_judge_type(const struct doctor_facts *facts, struct doctor_report *r
 			    strcmp(a->rdma.link_layer, b->rdma.link_layer) == 0)
 				continue;
 			doctor_found(report, doctor_subject_rails(a, b, subject), "rdma link",
-				     "%s and %s", a->rdma.link_layer, b->rdma.link_layer);
+				     "%s and %s", doctor_link_layer(a), doctor_link_layer(b));
 		}
 	}
 }

@@ -31,6 +31,8 @@ void doctor_judge_rdma_missing(const struct doctor_facts *facts, struct doctor_r
 
 		if (strcmp(rail->type, "verbs") != 0 || rail->rdma.device[0] != '\0')
 			continue;
+		if (rail->rdma.is_found && doctor_is_memlock_short(facts))
+			continue; /* memlock says it */
 		doctor_found(report, doctor_subject_rail(rail, subject), "rdma link", "%s",
 			     rail->rdma.missing[0] != '\0' ? rail->rdma.missing
 							   : "the daemon has no device for it");

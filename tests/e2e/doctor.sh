@@ -3,34 +3,22 @@
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
-report=$LAB_TOP/unset
-# doctor HOST STATUS ARGUMENTS...: what it says goes to $report
-doctor() {
-	local host=$1 want=$2 status=0
-	shift 2
-	report=$LAB_DIR/log/doctor
-	lab_exec "$host" "$MRCCTL" --runtime-dir "$LAB_DIR/host/$host" doctor "$@" >"$report" 2>&1 || status=$?
-	[ "$status" = "$want" ] || lab_fail "doctor on $host ended with status $status, not $want"
-}
-finds() { # ID SUBJECT SEEN: in the JSON of the last report; each as a regular expression
-	jq -e --arg id "$1" --arg subject "$2" --arg seen "$3" \
-		'.findings | any(.id == $id and (.subject | test($subject)) and (.seen | test($seen)))' "$report" >/dev/null ||
-		lab_fail "doctor does not find $1 of $2: $3"
-}
+# shellcheck source-path=SCRIPTDIR source=doctor_says.sh
+. "$(dirname "$0")/doctor_says.sh"
 
 e2e_hosts 4
 # Each end has told about itself on each path: nothing of the peer is left unchecked.
 lab_wait_for "b to have told a about itself" 10 e2e_is a paths 'all(.[]; .about.mtu == 1500 and .about.rail == .rail)'
 doctor a 0
-[ "$(wc -l <"$report")" = 1 ] || lab_fail "more than a line about a healthy host"
-grep -q '^healthy: [0-9]* checks of 4 rails and 1 peer' "$report" || lab_fail "no word of health"
+[ "$(wc -l <"$doctor_report")" = 1 ] || lab_fail "more than a line about a healthy host"
+grep -q '^healthy: [0-9]* checks of 4 rails and 1 peer' "$doctor_report" || lab_fail "no word of health"
 doctor b 0 --json --seconds 1
-jq -e '.healthy and .findings == [] and .seconds >= 1' "$report" >/dev/null || lab_fail "b is not healthy in JSON"
-jq -e '.not_checked | map(.id) - ["rail-numa", "one-network"] == []' "$report" >/dev/null || lab_fail "more is left unchecked than this machine explains"
+jq -e '.healthy and .findings == [] and .seconds >= 1' "$doctor_report" >/dev/null || lab_fail "b is not healthy in JSON"
+jq -e '.not_checked | map(.id) - ["rail-numa", "one-network"] == []' "$doctor_report" >/dev/null || lab_fail "more is left unchecked than this machine explains"
 
 # Another network namespace has other interfaces and routes: nothing would be true.
-if lab_mrcctl a doctor >"$report" 2>&1; then lab_fail "doctor judged a host from elsewhere"; fi
-grep -q 'another network namespace' "$report" || lab_fail "doctor does not say that it is elsewhere"
+if lab_mrcctl a doctor >"$doctor_report" 2>&1; then lab_fail "doctor judged a host from elsewhere"; fi
+grep -q 'another network namespace' "$doctor_report" || lab_fail "doctor does not say that it is elsewhere"
 
 # Rail 0: its route leads by rail 1, and what comes in is dropped. Rail 1: the other end takes shorter packets, and
 # answers for all of its host's addresses. Rails 2 and 3: exchanged at b.
@@ -48,7 +36,7 @@ finds rp-filter '^rail r0 to b$' 'that arrive on r0 are dropped'
 finds mtu-path '^rail r1 to b$' 'none of 1500 bytes'
 finds mtu-peer '^rail r1 to b$' '1500 here, 1400 at the peer.s rail r1'
 finds arp-flux '^peer b$' "one interface there answers for .* and for .* more cases"
-jq -e '.not_checked | any(.id == "errors-rising")' "$report" >/dev/null || lab_fail "what was read once only is not named as such"
+jq -e '.not_checked | any(.id == "errors-rising")' "$doctor_report" >/dev/null || lab_fail "what was read once only is not named as such"
 # Where nobody answers for others it is seen that the cables are exchanged. What is connected stays so.
 lab_ip b link set r1 mtu 1500
 lab_sysctl b net.ipv4.conf.all.arp_ignore 1
@@ -79,5 +67,5 @@ finds one-network '^rails r2 and r3$' 'the same interface of b'
 # What is drained is meant, and counts for nothing.
 lab_mrcctl a drain r3 >/dev/null
 doctor a 1
-grep -q '^note rail r3 (r3): a rail is drained' "$report" || lab_fail "a drained rail is not noted"
+grep -q '^note rail r3 (r3): a rail is drained' "$doctor_report" || lab_fail "a drained rail is not noted"
 e2e_end

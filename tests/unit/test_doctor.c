@@ -281,6 +281,12 @@ WRONG(no_device)
 	f->rails[0].rdma.device[0] = '\0';
 	strcpy(f->rails[0].rdma.missing, "there is no RDMA device of interface eth0");
 }
+WRONG(a_device_without_room)
+{
+	no_device(f);
+	f->rails[0].rdma.is_found = true;
+	strcpy(f->rails[0].rdma.missing, "no completion queue of 1280");
+}
 WRONG(roce_v1)
 {
 	strcpy(f->rails[0].rdma.gid_type, "IB/RoCE v1");
@@ -350,6 +356,16 @@ WRONG(little_memlock)
 {
 	f->memlock_bytes = 8 << 20;
 }
+WRONG(too_little_memlock_to_open)
+{
+	f->memlock_bytes = 8 << 20;
+	for (int i = 0; i < 2; i++) {
+		strcpy(f->rails[i].type, "verbs");
+		strcpy(f->rails[i].rdma.missing, "memory of receive entries wants 16384 KiB");
+		f->rails[i].rdma.device[0] = '\0';
+		f->rails[i].rdma.is_found = true;
+	}
+}
 WRONG(few_huge_pages)
 {
 	f->huge_page_bytes = 2 << 20;
@@ -408,7 +424,7 @@ static const struct {
 	{smaller_mtu, "rail-mtu", "all rails", "r0 4200, r1 1500", NULL},
 	{other_node, "rail-numa", "all rails", "r0 0, r1 1", NULL},
 	{fell_back_to_tcp, "rail-type", "rail r0 to b", "that of rail r1", NULL},
-	{two_link_layers, "rail-type", "rails r0 and r1", "Ethernet and InfiniBand", NULL},
+	{two_link_layers, "rail-type", "rails r0 and r1", "RoCE and InfiniBand", NULL},
 	{peer_has_other_mtu, "mtu-peer", "rail r0 to b", "4200 here, 1500 at the peer's rail r0",
 	 NULL},
 	{long_packets_vanish, "mtu-path", "rail r0 to b", "none of 4200 bytes",
@@ -434,6 +450,7 @@ static const struct {
 	{address_elsewhere, "address", "rail r0", "10.0.0.1 is not", "ip address show dev eth0"},
 	{tcp_over_ipoib, "ipoib", "rail r0", "IPoIB", NULL},
 	{no_device, "rdma-missing", "rail r0", "no RDMA device of interface eth0", NULL},
+	{a_device_without_room, "rdma-missing", "rail r0", "no completion queue", NULL},
 	{roce_v1, "rdma-gid", "rail r0", "index 3 is of type IB/RoCE v1", NULL},
 	{gid_of_another, "rdma-gid", "rail r0", "belongs to eth9", NULL},
 	{port_down, "rdma-port", "rail r0", "mlx5_0/1 is 1: DOWN, physically 3: Disabled", NULL},
@@ -450,6 +467,7 @@ static const struct {
 	 "ethtool -S eth0"},
 	{path_counter_rises, "errors-rising", "rail r0 to b", "frames sent again by 3", NULL},
 	{little_memlock, "memlock", "mrcd", "8 MiB", "LimitMEMLOCK=infinity"},
+	{too_little_memlock_to_open, "memlock", "mrcd", "8 MiB", "LimitMEMLOCK=infinity"},
 	{few_huge_pages, "huge-pages", "mrcd", "200 of 300", "vm.nr_hugepages=356"},
 	{no_huge_pages, "huge-pages", "mrcd", "no pages of 1 GiB", NULL},
 	{open_port, "port-open", "mrcd", "0.0.0.0 port 9471", NULL},
@@ -833,7 +851,7 @@ static void the_object_has_all_of_it(void **state)
 	"[{\"name\":\"r0\",\"type\":\"verbs\",\"interface\":\"\",\"address\":\"\",\"port\":7471," \
 	"\"carrier\":true,\"drained\":false,\"carrier_losses\":" losses                           \
 	",\"verbs\":{\"device\":\"mlx5_0\",\"device_port\":1,\"gid\":\"::1\",\"gid_index\":3,"    \
-	"\"link_layer\":\"RoCE\"}}]"
+	"\"locked_bytes\":24,\"link_layer\":\"RoCE\"}}]"
 #define PATHS(resent)                                                                             \
 	"[{\"peer\":\"b\",\"rail\":\"r0\",\"address\":\"[fd00::2]:7471\",\"state\":\"GOOD\","     \
 	"\"reason\":\"none\",\"link\":\"verbs\",\"degraded\":false,\"connected\":true,"           \
@@ -875,7 +893,7 @@ static void the_daemons_answers_become_facts(void **state)
 			 1); /* one of a peer that is not there, one that is none */
 	assert_int_equal(facts.pid, 7);
 	assert_int_equal(facts.memlock_bytes, 8388608);
-	assert_int_equal(facts.memlock_need_bytes, 1016);
+	assert_int_equal(facts.memlock_need_bytes, 1024);
 	assert_int_equal(facts.may_lock, 0);
 	assert_string_equal(facts.rails[0].interface, "eth0");
 	assert_string_equal(facts.rails[0].address, "10.0.0.1");
