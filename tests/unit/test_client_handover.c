@@ -3,78 +3,10 @@
  * From one daemon to the next: a client side is saved, freed, and another one
  * goes on with the same programs, which keep their memory and their sockets.
  */
-#include "client_side_lab.h"
+#include "client_handover_lab.h"
 
-#include "mrcd_client_impl.h"
-
-static struct mrcd_peer *const peers_now[] = {&loop_end, &peer_b, &peer_c};
 /* As if c had been taken out of the configuration. */
 static struct mrcd_peer *const peers_less[] = {&loop_end, &peer_b, NULL};
-
-/* What is on its way from one to the other. */
-struct left {
-	struct mrcd_parcel *parcels;
-	uint32_t parcel_count;
-	int image_fd;
-};
-
-static void lab_leave(struct lab *lab, struct left *left)
-{
-	struct mrcd_client_side *side = lab->worker.clients;
-	struct mrcd_bundle bundle;
-	struct mrcd_image_out out;
-
-	mrcd_worker_now(&lab->worker);
-	mrcd_bundle_begin(&bundle);
-	mrcd_client_side_pause(side);
-	while (mrcd_client_side_settle(side))
-		;
-	assert_int_equal(mrcd_client_side_pack(side, &bundle), 0);
-	while (mrcd_client_side_settle(side))
-		;
-	mrcd_image_begin(&out);
-	mrcd_client_side_save(side, peers_now, MRC_ARRAY_LEN(peers_now), &out);
-	assert_int_equal(mrcd_image_seal(&out, &left->image_fd), 0);
-	mrcd_image_fini(&out);
-	mrcd_client_side_leave(side);
-	mrcd_client_side_free(side);
-	mrcd_region_free_all(&lab->worker);
-	lab->worker.clients = NULL;
-	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &left->parcels,
-					  &left->parcel_count),
-			 0);
-	mrcd_bundle_fini(&bundle);
-}
-
-static void left_free(struct left *left)
-{
-	mrcd_parcels_free(left->parcels, left->parcel_count);
-	close(left->image_fd);
-}
-
-/* The next daemon, up to where it would run. */
-static int lab_try(struct lab *lab, struct left *left, struct mrcd_peer *const *peers,
-		   char why[MRCD_IMAGE_WHY_BYTES])
-{
-	struct mrcd_parcel *parcel;
-	struct mrcd_image_in in;
-	uint32_t at = 0;
-	int listen_fd = -1, r;
-
-	parcel = mrcd_parcel_next(left->parcels, left->parcel_count, MRCD_PARCEL_LISTEN, &at);
-	if (parcel != NULL) {
-		listen_fd = parcel->fds[0];
-		parcel->fds[0] = -1;
-	}
-	assert_int_equal(mrcd_client_side_new(&lab->worker, listen_fd, &lab->worker.clients), 0);
-	mrcd_client_side_own(lab->worker.clients);
-	r = mrcd_image_open(&in, left->image_fd, why);
-	assert_int_equal(r, 0);
-	r = mrcd_client_side_restore(lab->worker.clients, peers, MRC_ARRAY_LEN(peers_now), &in,
-				     left->parcels, left->parcel_count, why);
-	mrcd_image_close(&in);
-	return r;
-}
 
 static void lab_go_on(struct lab *lab, struct left *left)
 {
@@ -605,42 +537,24 @@ static void an_image_that_is_wrong_anywhere_is_refused_or_sound(void **state)
 	struct lab *lab = *state;
 	uint32_t refused = 0;
 	struct prog prog;
-	struct pipe_end end;
 	size_t len_bytes = 1;
 
 	for (size_t at = 0; at < 2 * len_bytes; at += 8) {
-		struct mrcd_image_out out;
 		char why[MRCD_IMAGE_WHY_BYTES] = "";
-		uint8_t bytes[65536];
+		uint8_t bytes[LEFT_BYTES_MAX];
 		struct left left;
-		ssize_t len;
-		size_t field;
+		size_t len, field;
 
-		peer_b.event_count = 0;
-		prog_attach(lab, &prog, "one");
-		end = prog_open(lab, &prog, "b");
-		prog_request(&prog, MRC_ABI_REQ_LISTEN, "tea", 0, 5);
-		peer_b.credit = 1;
-		prog_send(&prog, &end, 1);
-		prog_send(&prog, &end, 2);
-		lab_turn(lab);
-		lab_deliver_large(lab, &end, 0, 5000);
-		lab_deliver_eager(lab, &end, 1, 0, 10);
+		prog_busy(lab, &prog);
 		lab_leave(lab, &left);
 		peer_b.credit = UINT32_MAX;
-		len = pread(left.image_fd, bytes, sizeof(bytes), MRCD_IMAGE_HEADER_BYTES);
-		assert_true(len > 0 && len < (ssize_t)sizeof(bytes));
-		len_bytes = (size_t)len;
+		len = len_bytes = left_read(&left, bytes);
 		field = at % len_bytes / 8 * 8;
 		if (at < len_bytes)
-			len = (ssize_t)field;
+			len = field;
 		else
 			bytes[field]++;
-		mrcd_image_begin(&out);
-		mrcd_image_put_bytes(&out, bytes, (size_t)len);
-		close(left.image_fd);
-		assert_int_equal(mrcd_image_seal(&out, &left.image_fd), 0);
-		mrcd_image_fini(&out);
+		left_write(&left, bytes, len);
 		if (lab_try(lab, &left, peers_now, why) < 0) {
 			refused++;
 			assert_true(why[0] != '\0');
