@@ -16,7 +16,6 @@ lab_wait_for "bytes of rail 1" 10 is_over a 'mrcd_rail_sent_bytes_total{rail="r1
 get a /metrics >"$LAB_DIR/metrics"
 promtool check metrics <"$LAB_DIR/metrics" || lab_fail "promtool finds fault with the metrics"
 
-
 # alerts and dashboard: the rules do what they say, and neither asks for a metric that does not exist
 conf=$LAB_TOP/conf
 promtool check rules "$conf/prometheus/mrcd.rules.yaml" || lab_fail "promtool finds fault with the rules"
@@ -30,6 +29,38 @@ jq '{groups: [{name: "dashboard", rules: [[.panels[].targets[].expr] | to_entrie
 promtool check rules "$LAB_DIR/panels.yaml" || lab_fail "promtool finds fault with the dashboard's queries"
 jq -e '[.panels[].targets[].expr] | length > 15 and all(test("instance"))' "$conf/grafana/mrcd.json" >/dev/null ||
 	lab_fail "the dashboard has panels without a query"
+
+# Prometheus asks for a label that a metric does not have without a word, and draws one line of nothing.
+jq -r '.panels[].targets[] | [.expr, .legendFormat // ""] | @tsv' "$conf/grafana/mrcd.json" | awk -F'\t' '
+	function words(text, pattern, tail, found) { # those before the tail, as the keys of found[]
+		while (match(text, pattern)) {
+			found[substr(text, RSTART, RLENGTH - tail)]
+			text = substr(text, RSTART + RLENGTH)
+		}
+	}
+	NR == FNR { # "name{label=..." of what the daemon tells
+		name = $0; sub(/[{ ].*/, "", name)
+		delete has; words($0, "[a-z_]+=\"", 2, has)
+		for (label in has) of[name, label]
+		next
+	}
+	{
+		delete asked; delete metrics
+		words($1, "[a-z_]+=~?\"", 2, asked); words($2, "[a-z_]+}", 1, asked)
+		for (text = $1; match(text, /by \([^)]*\)/);) {
+			list = substr(text, RSTART + 3, RLENGTH - 3)
+			text = substr(text, RSTART + RLENGTH)
+			words(list, "[a-z_]+[,)]", 1, asked)
+		}
+		words($1 " ", "(mrcd|process)_[a-z_]+.", 1, metrics)
+		for (label in asked) {
+			sub(/=$/, "", label)
+			is_there = label == "instance" || label == "job"
+			for (metric in metrics) is_there = is_there || (metric, label) in of
+			if (!is_there) { print "no label " label ": " $1 " | " $2; is_bad = 1 }
+		}
+	}
+	END { exit is_bad }' "$LAB_DIR/metrics" - >&2 || lab_fail "the dashboard asks for labels that do not exist"
 
 # what is told is what happened
 [ "$(value a 'mrcd_path_state{peer="b",rail="r2",path="2",state="GOOD"}')" = 1 ] || lab_fail "path 2 is not told as good"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Two daemons that root started and that are nobody by now change their key under a stream, which does not feel it.
+# Two daemons that root started and that are nobody by now change their key under an encrypted stream, which does not
+# feel it.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
@@ -37,7 +38,7 @@ is_nobody() { # HOST: no root, two capabilities, no way to more
 lab_up 2 2 "$E2E_RATE"
 for host in a b; do
 	give "$host"
-	lab_mrcd "$host"
+	lab_mrcd "$host" 'encryption: required'
 	key "$host" new "another key of lab $LAB_ID"
 done
 e2e_paths a 2
@@ -56,7 +57,9 @@ done
 for host in a b; do
 	lab_wait_for "all paths at $host to live by the new key" 10 live "$host" "proved first" 2
 	live "$host" accepted 0 || lab_fail "the old key is still in use at $host: $(e2e_get "$host" keys .)"
+	e2e_is "$host" paths '[.[].encrypted] == [true, true]' || lab_fail "not all paths at $host are encrypted by the new key"
 done
+e2e_goes_on "by the new key"
 ! lab_mrcctl a keys | grep -qF "the key of lab" || lab_fail "a key is shown"
 for host in a b; do keys "$host" new; done
 # The old key opens nothing any more.
