@@ -12,11 +12,11 @@ int mrcd_client_side_peers_reserve(struct mrcd_client_side *side, uint32_t peer_
 
 	if (max <= side->touched_max)
 		return 0;
-	touched = realloc(side->touched, max * sizeof(*touched));
+	touched = realloc(side->touched, max * sizeof(struct mrcd_peer *));
 	if (touched == NULL)
 		return -ENOMEM;
 	side->touched = touched;
-	pumping = realloc(side->pumping, max * sizeof(*pumping));
+	pumping = realloc(side->pumping, max * sizeof(struct mrcd_peer *));
 	if (pumping == NULL)
 		return -ENOMEM;
 	side->pumping = pumping;

@@ -326,7 +326,7 @@ int mrcd_peer_arrange(struct mrcd_peer *peer, const uint32_t marks[MRC_PATHS_MAX
 		from[at] = i;
 		slots = MRC_MAX(slots, (uint8_t)(at + 1));
 	}
-	health_paths = realloc(peer->health_paths, slots * sizeof(*health_paths));
+	health_paths = realloc(peer->health_paths, MRC_MAX(slots, 1U) * sizeof(*health_paths));
 	if (health_paths == NULL)
 		return -ENOMEM;
 	peer->health_paths = health_paths;

@@ -140,6 +140,7 @@ static int single_keys_compare(const struct mrcd_conf *running, const struct mrc
 			     "key", values, "%s%s%s", section, section[0] != '\0' ? "." : "",
 			     key->name);
 		plan->is_log_changed |= key->section == MRCD_SECTION_LOG;
+		plan->is_timers_changed |= key->section == MRCD_SECTION_TIMERS;
 	}
 	plan->is_listener_moved = running->metrics.is_enabled != fresh->metrics.is_enabled ||
 				  (fresh->metrics.is_enabled &&

@@ -47,7 +47,7 @@ struct mrcd_plan {
 	uint32_t keys_changed;        /* peers with other keys */
 	uint32_t rails_same, peers_same;
 	bool is_listener_moved; /* that of metrics: whether there is one, or where */
-	bool is_log_changed;
+	bool is_log_changed, is_timers_changed;
 };
 
 /* Compare. -ENOMEM; *plan_out is the caller's to fini in either case. */

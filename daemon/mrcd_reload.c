@@ -534,7 +534,9 @@ static void peer_apply(struct reloading *rl, uint32_t index)
 		if (mrcd_peer_path_find(peer, rail, &conf->paths[n]) < 0)
 			mrcd_peer_path_add(peer, &conf->paths[n], rail);
 	}
-	mrcd_peer_set_timers(peer);
+	if (rl->out->plan.is_timers_changed)
+		mrcd_peer_set_timers(peer);
+	mrcd_peer_pump(peer);
 }
 
 static void peers_apply(struct reloading *rl)
@@ -554,7 +556,7 @@ static void peers_apply(struct reloading *rl)
 		mrcd_peer_start(rl->peers_new[i]);
 	}
 	rl->peers_new_count = 0;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 && rl->out->plan.is_timers_changed; i++)
 		mrcd_peer_set_timers(worker->loop_ends[i]);
 }
 

@@ -151,8 +151,8 @@ uint32_t mrcd_worker_rails(const struct mrcd_worker *worker)
 
 int mrcd_worker_peers_reserve(struct mrcd_worker *worker, uint32_t count)
 {
-	struct mrcd_peer **peers =
-		realloc(worker->peers, (worker->peer_count + count + 1) * sizeof(*peers));
+	struct mrcd_peer **peers = realloc(worker->peers, (worker->peer_count + count + 1) *
+								  sizeof(struct mrcd_peer *));
 
 	if (peers == NULL)
 		return -ENOMEM;

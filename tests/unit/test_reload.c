@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "mrcd_auth.h"
+#include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_http.h"
 #include "mrcd_log.h"
@@ -458,6 +459,70 @@ static void the_last_good_path_is_not_taken(void **state)
 	assert_false(path_of("r0", &info));
 }
 
+/* Rails have 16 places, also while some of them are on their way out; what was begun is undone. */
+static void what_finds_no_room_is_refused_and_undone(void **state)
+{
+	char text[4096];
+	size_t at = 0;
+
+	for (int pass = 0; pass < 3; pass++) {
+		int first = pass == 0 ? 0 : 1, end = pass == 0 ? 15 : pass == 1 ? 17 : 16;
+
+		at = (size_t)snprintf(text, sizeof(text),
+				      "host: a\nruntime-dir: %s/a\n" QUIET "\nrails:\n", stage.dir);
+		for (int n = first; n < end; n++)
+			at += (size_t)snprintf(
+				text + at, sizeof(text) - at,
+				"  - {name: r%d, type: tcp, interface: lo, address: %s.%d}\n", n,
+				stage.net, 1 + n);
+		file_write("a.yaml", text);
+		if (pass == 0)
+			start(A);
+		else
+			reload(A, pass == 1 ? "rails[15] (r16): there is no room for it" : "");
+		assert_int_equal(mrcd_worker_rails(stage.hosts[A]), 15);
+		assert_true((mrcd_worker_rail(stage.hosts[A], "r0") == NULL) == (pass == 2));
+		assert_true((mrcd_worker_rail(stage.hosts[A], "r15") != NULL) == (pass == 2));
+	}
+}
+
+static json_t *drill(const char *command)
+{
+	json_t *question = json_loads(command, 0, NULL), *error = NULL;
+	json_t *answer = mrcd_drill_ask(stage.hosts[A]->drill, question, &error);
+
+	if (answer == NULL)
+		fail_msg("%s", json_string_value(error));
+	json_decref(question);
+	return answer;
+}
+
+static void a_rail_in_a_drill_is_left_to_it(void **state)
+{
+	char command[160];
+	json_int_t session;
+	json_t *opened;
+
+	start_both("01");
+	mrcd_worker_now(stage.hosts[A]);
+	opened = drill("{\"do\": \"open\"}");
+	session = json_integer_value(json_object_get(opened, "session"));
+	json_decref(opened);
+	snprintf(command, sizeof(command),
+		 "{\"do\": \"break\", \"session\": %lld, \"rail\": \"r1\", \"fault\": \"silence\", "
+		 "\"duration_ns\": 60000000000}",
+		 (long long)session);
+	json_decref(drill(command));
+	conf_write(A, "0", QUIET);
+	reload(A, "rail r1 is in a drill");
+	snprintf(command, sizeof(command), "{\"do\": \"close\", \"session\": %lld}",
+		 (long long)session);
+	json_decref(drill(command));
+	reload(A, "");
+	UNTIL(is_done(A));
+	assert_null(mrcd_worker_rail(stage.hosts[A], "r1"));
+}
+
 /* The operator thinks again while a rail waits to go. */
 static void what_waits_is_what_the_last_reload_says(void **state)
 {
@@ -656,6 +721,8 @@ int main(void)
 		TEST(a_rail_with_other_keys_is_opened_anew_and_its_path_goes_on),
 		TEST(a_rail_is_drained_and_given_back_in_place),
 		TEST(the_last_good_path_is_not_taken),
+		TEST(what_finds_no_room_is_refused_and_undone),
+		TEST(a_rail_in_a_drill_is_left_to_it),
 		TEST(what_waits_is_what_the_last_reload_says),
 		TEST(peers_come_and_go),
 		TEST(a_peer_that_went_can_come_back),
