@@ -260,8 +260,12 @@ static void rail_take(const struct mrcd_carrier *carrier, struct mrcd_rail *rail
 	rail->is_carrier_up = ask(carrier, rail);
 }
 
-void mrcd_carrier_add(struct mrcd_carrier *carrier, struct mrcd_rail *rail)
+void mrcd_carrier_add(struct mrcd_rail *rail)
 {
+	struct mrcd_carrier *carrier = rail->worker->carrier;
+
+	if (!carrier)
+		return;
 	rail_take(carrier, rail);
 	ask_again_arm(carrier);
 }

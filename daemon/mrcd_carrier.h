@@ -27,8 +27,8 @@ struct mrcd_carrier;
 int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_out);
 void mrcd_carrier_free(struct mrcd_carrier *carrier);
 
-/* A rail that has come since, which is not told of it. */
-void mrcd_carrier_add(struct mrcd_carrier *carrier, struct mrcd_rail *rail);
+/* A rail that has come since, which is not told of it. Without a worker->carrier it stays as it was known last. */
+void mrcd_carrier_add(struct mrcd_rail *rail);
 
 /* Ask for all rails now and tell what changed: a drill has taken a carrier away, or given it back. */
 void mrcd_carrier_look(struct mrcd_carrier *carrier);

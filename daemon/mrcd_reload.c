@@ -393,7 +393,7 @@ static int rails_prepare(struct reloading *rl)
 		rl->rails[i] = rail;
 		rl->fates[rail->index] = MRCD_RAIL_STAYS;
 		rail->path_count = mrcd_conf_rail_paths(rl->fresh, conf->name);
-		mrcd_carrier_add(worker->carrier, rail);
+		mrcd_carrier_add(rail);
 		r = mrcd_worker_rail_open(rail);
 		if (r < 0)
 			return refuse(rl, "rails[%u] (%s): cannot be opened: %s", i, conf->name,

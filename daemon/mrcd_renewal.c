@@ -155,7 +155,7 @@ static bool rail_open_anew(struct mrcd_rail *rail)
 		rail->is_draining = rail->next.is_drained;
 	rail->given = rail->next;
 	rail->conf = &rail->given;
-	mrcd_carrier_add(worker->carrier, rail);
+	mrcd_carrier_add(rail);
 	if (mrcd_worker_rail_open(rail) < 0)
 		return false;
 	rail->open_ns = 0;

@@ -33,8 +33,8 @@ sent=$(e2e_get a paths '[.[] | select(.rail == "r0") | .frames_sent] | add')
 # ---- nothing at all on error, and nothing in a trial ----
 conf a "" 's/host: a/host: a\ncolour: blue/'
 refused a "unknown key"
-conf a 3 's/interface: r2/interface: r9/; s/name: r2,/name: r9,/; s/rail: r2,/rail: r9,/'
-refused a "there is no network interface r9; allowed: one that ip link shows"
+conf a 3 "s/interface: $(lab_interface a 2),/interface: none9,/; s/name: r2,/name: r9,/; s/rail: r2,/rail: r9,/"
+refused a "there is no network interface none9; allowed: one that ip link shows"
 conf a 3 "" "metrics: {port: 7471, address: $(lab_address a 0), public: true}"
 refused a "metrics: cannot answer at $(lab_address a 0)"
 rails_are a '["r0","r1","r2","r3"]'

@@ -19,6 +19,7 @@
 #include "mrcd_client.h"
 #include "mrcd_log.h"
 #include "mrcd_peer_impl.h"
+#include "mrcd_renewal.h"
 #include "mrcd_verbs.h"
 #include "mrcd_worker.h"
 #include "verbs_fake.h"
@@ -348,6 +349,18 @@ static bool is_registered(const struct mrcd_region *region)
 	return true;
 }
 
+/* Where b listens on this rail. */
+static void port_learn(uint32_t rail)
+{
+	struct sockaddr_in address = {0};
+	socklen_t len = sizeof(address);
+
+	assert_int_equal(getsockname(verbs_of(1, rail)->tcp->listen_fd, (struct sockaddr *)&address,
+				     &len),
+			 0);
+	stage->hosts[0]->peers[0]->conf->paths[rail].port = ntohs(address.sin_port);
+}
+
 /* Rails, devices, memory, the conn, and a channel from a to b. */
 static void begin(void)
 {
@@ -362,15 +375,8 @@ static void begin(void)
 			host->rails[r].is_open = true;
 		}
 	}
-	for (uint32_t r = 0; r < RAILS; r++) {
-		struct sockaddr_in address = {0};
-		socklen_t len = sizeof(address);
-
-		assert_int_equal(getsockname(verbs_of(1, r)->tcp->listen_fd,
-					     (struct sockaddr *)&address, &len),
-				 0);
-		stage->hosts[0]->peers[0]->conf->paths[r].port = ntohs(address.sin_port);
-	}
+	for (uint32_t r = 0; r < RAILS; r++)
+		port_learn(r);
 	assert_int_equal(mrcd_region_new(stage->hosts[0], stage->send, ARENA_BYTES, false, FLOW,
 					 &stage->send_region),
 			 0);
@@ -463,12 +469,75 @@ static void queue_pairs_that_fail_lose_and_double_nothing(void **state)
 	assert_true(resent > 0);
 }
 
+static void renewal_begin(int host)
+{
+	struct mrcd_worker *worker = stage->hosts[host];
+
+	mrcd_worker_now(worker);
+	if (worker->renewal == NULL)
+		assert_int_equal(mrcd_renewal_new(worker, &worker->renewal), 0);
+	mrcd_renewal_go_on(worker->renewal);
+}
+
+/* Its device is closed and opened while the other one writes into the same memory. */
+static void a_rail_is_opened_anew_under_messages_and_loses_none(void **state)
+{
+	begin();
+	for (int h = 0; h < 2; h++) {
+		struct mrcd_rail *rail = &stage->hosts[h]->rails[0];
+		uint32_t epoch = info_of(0, 1).epoch;
+		uint64_t delivered_before = stage->delivered;
+
+		run_until(UINT64_MAX, stage->delivered >= delivered_before + WINDOW);
+		rail->next = rail->given;
+		rail->next.ack_timeout = 15;
+		rail->fate = MRCD_RAIL_RENEW;
+		renewal_begin(h);
+		assert_int_not_equal(rail->fate, MRCD_RAIL_STAYS); /* it takes more than a moment */
+		run_until(UINT64_MAX, rail->fate == MRCD_RAIL_STAYS);
+		if (h == 1)
+			port_learn(0);
+		run_until(UINT64_MAX, has_devices() && is_whole());
+		run_until(UINT64_MAX, is_registered(stage->send_region) &&
+					      is_registered(stage->landing_region));
+		assert_int_equal(verbs_of(h, 0)->conf.ack_timeout, 15);
+		run_until(UINT64_MAX, verbs_of(0, 0)->counters.writes > 0);
+		assert_int_equal(info_of(0, 1).epoch, epoch);
+		assert_int_equal(info_of(0, 1).bad_count, 0);
+	}
+	run_until(stage->sent, stage->done == stage->sent);
+	assert_int_equal(stage->delivered, stage->sent);
+}
+
+static void a_rail_goes_under_messages_and_takes_none_along(void **state)
+{
+	struct mrcd_rail *rail;
+
+	begin();
+	rail = &stage->hosts[0]->rails[0];
+	run_until(UINT64_MAX, stage->delivered >= WINDOW);
+	mrcd_peer_path_doom(peer_of(0), 0, true);
+	rail->fate = MRCD_RAIL_GOES;
+	renewal_begin(0);
+	run_until(UINT64_MAX, !mrcd_rail_is_there(rail));
+	assert_int_equal(stage->send_region->rails[0].state, MRCD_REGION_NONE);
+	assert_int_equal(stage->send_region->rails[1].state, MRCD_REGION_READY);
+	run_until(UINT64_MAX, stage->delivered >= 4 * WINDOW);
+	run_until(stage->sent, stage->done == stage->sent);
+	assert_int_equal(stage->delivered, stage->sent);
+	assert_int_equal(info_of(0, 1).bad_count, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			messages_go_by_both_rails_straight_to_where_they_belong, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(queue_pairs_that_fail_lose_and_double_nothing,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_rail_is_opened_anew_under_messages_and_loses_none,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_rail_goes_under_messages_and_takes_none_along,
 						set_up, tear_down),
 	};
 
