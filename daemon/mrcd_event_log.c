@@ -14,6 +14,7 @@
 static_assert((MRCD_EVENTS_KEPT & (MRCD_EVENTS_KEPT - 1)) == 0, "a mask picks the place");
 
 struct mrcd_event_log {
+	uint64_t id;                              /* when it was made: no other has it */
 	uint64_t count;                           /* of all there were: the last one's number */
 	struct mrcd_event kept[MRCD_EVENTS_KEPT]; /* by number & (MRCD_EVENTS_KEPT - 1) */
 };
@@ -24,12 +25,21 @@ static const char *const kind_names[MRCD_EVENT_KIND_COUNT] = {
 #undef NAME
 };
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
+}
+
 int mrcd_event_log_new(struct mrcd_event_log **log_out)
 {
 	struct mrcd_event_log *log = calloc(1, sizeof(*log));
 
 	if (log == NULL)
 		return -ENOMEM;
+	log->id = clock_ns(CLOCK_MONOTONIC);
 	*log_out = log;
 	return 0;
 }
@@ -37,14 +47,6 @@ int mrcd_event_log_new(struct mrcd_event_log **log_out)
 void mrcd_event_log_free(struct mrcd_event_log *log)
 {
 	free(log);
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * MRC_S + (uint64_t)now.tv_nsec;
 }
 
 void mrcd_event_log_add(struct mrcd_event_log *log, const struct mrcd_event *event)
@@ -179,7 +181,7 @@ json_t *mrcd_event_log_json(const struct mrcd_event_log *log, uint64_t since)
 		json_array_append_new(events,
 				      event_json(&log->kept[next & (MRCD_EVENTS_KEPT - 1)]));
 	}
-	return json_pack("{s:o s:I s:I s:I s:I}", "events", events, "next", (json_int_t)next,
-			 "missed", (json_int_t)missed, "count", (json_int_t)log->count, "dropped",
-			 (json_int_t)dropped);
+	return json_pack("{s:I s:o s:I s:I s:I s:I}", "log", (json_int_t)log->id, "events", events,
+			 "next", (json_int_t)next, "missed", (json_int_t)missed, "count",
+			 (json_int_t)log->count, "dropped", (json_int_t)dropped);
 }

@@ -93,10 +93,13 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 
 /*
  * What came after event `since` (0: all that is kept), oldest first, at most
- * MRCD_EVENTS_TOLD_MAX: {"events": [...], "next": N, "missed": N, "count": N,
- * "dropped": N}. `next` is what to ask with the next time, `missed` how many
- * came after `since` and are lost. A `since` above all there were is of another
- * daemon's life: all that is kept is told. A new reference; NULL when memory is short.
+ * MRCD_EVENTS_TOLD_MAX: {"log": N, "events": [...], "next": N, "missed": N,
+ * "count": N, "dropped": N}. `next` is what to ask with the next time, `missed`
+ * how many came after `since` and are lost. Another `log` than the last time is
+ * that of another process, also of one that has taken the state over: it numbers
+ * from 1, so who has a place in the old one asks again from 0. A `since` above
+ * all there were is of another log: all that is kept is told. A new reference;
+ * NULL when memory is short.
  */
 json_t *mrcd_event_log_json(const struct mrcd_event_log *log, uint64_t since);
 

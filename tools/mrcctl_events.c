@@ -12,11 +12,6 @@
 
 #define FOLLOW_NS 200000000L /* between two questions: sooner than anybody looks */
 
-static json_t *question_of(const struct mrcctl_events_place *place)
-{
-	return json_pack("{s:s s:I}", "command", "events", "since", (json_int_t)place->since);
-}
-
 /* Who follows waits for a daemon that is away: it may be on its way back. */
 static int ask_following(const char *socket, const json_t *question, json_t **result_out)
 {
@@ -50,7 +45,7 @@ int mrcctl_events(const char *socket, bool is_following, bool is_json)
 	bool is_heard = false;
 
 	for (;;) {
-		json_t *question = question_of(&place), *result = NULL;
+		json_t *question = mrcctl_events_question(&place), *result = NULL;
 		int r = is_heard ? ask_following(socket, question, &result)
 				 : mrcctl_ask(socket, question, &result);
 

@@ -10,17 +10,11 @@
 
 #include "mrcctl_socket.h"
 
-int mrcctl_feed_init(struct mrcctl_feed *feed, const char *path, const json_t *question)
+void mrcctl_feed_init(struct mrcctl_feed *feed, const char *path)
 {
 	memset(feed, 0, sizeof(*feed));
 	feed->path = path;
 	feed->fd = -1;
-	feed->question = json_dumps(question, JSON_COMPACT);
-	if (feed->question == NULL)
-		return -ENOMEM;
-	feed->question_bytes = strlen(feed->question) + 1;
-	feed->question[feed->question_bytes - 1] = '\n'; /* in place of the 0 */
-	return 0;
 }
 
 static void mrcctl_feed_drop(struct mrcctl_feed *feed)
@@ -51,8 +45,12 @@ short mrcctl_feed_events(const struct mrcctl_feed *feed)
 									   : POLLIN;
 }
 
-int mrcctl_feed_ask(struct mrcctl_feed *feed)
+int mrcctl_feed_ask(struct mrcctl_feed *feed, const json_t *question)
 {
+	char *text;
+
+	if (feed->is_asking)
+		return -EALREADY;
 	if (feed->fd < 0) {
 		int fd = mrcctl_socket_connect(feed->path, 0);
 
@@ -60,11 +58,16 @@ int mrcctl_feed_ask(struct mrcctl_feed *feed)
 			return fd;
 		feed->fd = fd;
 	}
-	if (!feed->is_asking) {
-		feed->is_asking = true;
-		feed->asked_bytes = 0;
-		feed->answer_bytes = 0;
-	}
+	text = json_dumps(question, JSON_COMPACT);
+	if (text == NULL)
+		return -ENOMEM;
+	free(feed->question);
+	feed->question = text;
+	feed->question_bytes = strlen(text) + 1;
+	text[feed->question_bytes - 1] = '\n'; /* in place of the 0 */
+	feed->asked_bytes = 0;
+	feed->answer_bytes = 0;
+	feed->is_asking = true;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mrcctl_feed - the same question to the daemon again and again, over one connection
+ * mrcctl_feed - one question to the daemon after another, over one connection
  *
  * Nothing waits in here: the caller polls mrcctl_feed_fd() for mrcctl_feed_events(),
  * and so can go on drawing while a daemon hangs. A connection that is lost is made
@@ -17,7 +17,7 @@
 
 struct mrcctl_feed {
 	const char *path; /* the caller's */
-	char *question;   /* ours; one line */
+	char *question;   /* ours; one line; NULL: nothing was asked yet */
 	size_t question_bytes;
 	int fd; /* -1: none */
 	bool is_asking;
@@ -26,8 +26,8 @@ struct mrcctl_feed {
 	size_t answer_bytes, answer_room;
 };
 
-/* `path` must outlive the feed. -ENOMEM. */
-int mrcctl_feed_init(struct mrcctl_feed *feed, const char *path, const json_t *question);
+/* `path` must outlive the feed. */
+void mrcctl_feed_init(struct mrcctl_feed *feed, const char *path);
 void mrcctl_feed_fini(struct mrcctl_feed *feed);
 
 /* For poll(): -1 and 0 when there is nothing to wait for. */
@@ -35,10 +35,10 @@ int mrcctl_feed_fd(const struct mrcctl_feed *feed);
 short mrcctl_feed_events(const struct mrcctl_feed *feed);
 
 /*
- * Ask, unless an answer is still waited for. 0, or why there is no connection, as
- * mrcctl_socket_connect() says it.
+ * Ask. 0; -EALREADY: an answer is still waited for, and this question was not
+ * asked; -ENOMEM; or why there is no connection, as mrcctl_socket_connect() says it.
  */
-int mrcctl_feed_ask(struct mrcctl_feed *feed);
+int mrcctl_feed_ask(struct mrcctl_feed *feed, const json_t *question);
 
 /*
  * Go on; for when poll() says so. 1: *answer_out is an answer, the caller's; 0: not

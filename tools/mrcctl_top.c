@@ -2,7 +2,6 @@
 #include "mrcctl_top.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -15,6 +14,7 @@
 
 #include "mrcctl_ask.h"
 #include "mrcctl_canvas.h"
+#include "mrcctl_events.h"
 #include "mrcctl_feed.h"
 #include "mrcctl_screen.h"
 #include "mrcctl_top_log.h"
@@ -29,6 +29,8 @@ struct mrcctl_top {
 	const struct mrcctl_top_options *options;
 	struct mrcctl_screen screen;
 	struct mrcctl_feed feed;
+	struct mrcctl_events_place place; /* in the daemon's ring of events */
+	bool is_asking_events;            /* else for a snapshot */
 	struct mrcctl_top_log log;
 	struct mrcctl_top_view view;
 	char trouble[160];
@@ -217,24 +219,64 @@ static void mrcctl_top_trouble(struct mrcctl_top *top, const char *why)
 	mrcctl_top_draw(top);
 }
 
-static void mrcctl_top_take(struct mrcctl_top *top, const json_t *answer)
+/* As mrcctl_feed_ask(). */
+static int mrcctl_top_question(struct mrcctl_top *top, bool is_of_events)
+{
+	json_t *question =
+		is_of_events ? mrcctl_events_question(&top->place) : mrcctl_snapshot_question();
+	int r;
+
+	if (question == NULL)
+		abort();
+	r = mrcctl_feed_ask(&top->feed, question);
+	json_decref(question);
+	if (r == 0)
+		top->is_asking_events = is_of_events;
+	return r;
+}
+
+/* What befell is asked for behind each snapshot, so that the page is drawn with both. */
+static void mrcctl_top_ask_events(struct mrcctl_top *top)
+{
+	int r = mrcctl_top_question(top, true);
+
+	if (r < 0)
+		mrcctl_top_trouble(top, mrcctl_unreached_text(r));
+}
+
+static void mrcctl_top_take_events(struct mrcctl_top *top, const json_t *result)
+{
+	struct mrcctl_events_news news;
+	int r = mrcctl_events_advance(&top->place, result, &news);
+
+	if (r < 0) {
+		mrcctl_top_trouble(top, "its answer to events is not understood");
+		return;
+	}
+	mrcctl_top_log_take(&top->log, &news);
+	if (r > 0)
+		mrcctl_top_ask_events(top);
+	else
+		mrcctl_top_draw(top);
+}
+
+static void mrcctl_top_take_snapshot(struct mrcctl_top *top, const json_t *result)
 {
 	struct mrcctl_snapshot snapshot;
 	time_t now = time(NULL);
 
-	if (mrcctl_snapshot_take(json_object_get(answer, "result"), &snapshot) < 0) {
+	if (mrcctl_snapshot_take(result, &snapshot) < 0) {
 		mrcctl_top_trouble(top, "its answer is not understood");
 		return;
 	}
-	mrcctl_top_log_compare(&top->log, &top->view.after, &snapshot, now);
-	if (top->trouble[0] != '\0' && mrcctl_snapshot_follows(&top->view.after, &snapshot))
+	if (top->trouble[0] != '\0')
 		mrcctl_top_log_add(&top->log, now, MRCCTL_WELL, "mrcd answers again");
 	top->trouble[0] = '\0';
 	mrcctl_snapshot_fini(&top->view.before);
 	top->view.before = top->view.after;
 	top->view.after = snapshot;
 	top->view.at = now;
-	mrcctl_top_draw(top);
+	mrcctl_top_ask_events(top);
 }
 
 /* The daemon has answered, or is not there. */
@@ -244,7 +286,12 @@ static void mrcctl_top_on_feed(struct mrcctl_top *top)
 	int r = mrcctl_feed_turn(&top->feed, &answer);
 
 	if (r > 0) {
-		mrcctl_top_take(top, answer);
+		const json_t *result = json_object_get(answer, "result");
+
+		if (top->is_asking_events)
+			mrcctl_top_take_events(top, result);
+		else
+			mrcctl_top_take_snapshot(top, result);
 		json_decref(answer);
 	} else if (r < 0 && !top->view.is_paused) {
 		mrcctl_top_trouble(top, mrcctl_unreached_text(r));
@@ -254,14 +301,13 @@ static void mrcctl_top_on_feed(struct mrcctl_top *top)
 /* It is time for the next look. */
 static void mrcctl_top_on_time(struct mrcctl_top *top, uint64_t now_ns)
 {
-	bool was_asking = top->feed.is_asking;
-	int r = mrcctl_feed_ask(&top->feed);
+	int r = mrcctl_top_question(top, false);
 
 	top->next_ns = now_ns + top->options->interval_ns;
-	if (r < 0)
-		mrcctl_top_trouble(top, mrcctl_unreached_text(r));
-	else if (!was_asking)
+	if (r == 0)
 		top->asked_ns = now_ns;
+	else if (r != -EALREADY)
+		mrcctl_top_trouble(top, mrcctl_unreached_text(r));
 	else if (now_ns - top->asked_ns > MRCCTL_TROUBLE_NS)
 		mrcctl_top_trouble(top, mrcctl_unreached_text(-EAGAIN));
 }
@@ -339,12 +385,11 @@ static int mrcctl_top_watch(const char *socket, const struct mrcctl_top_options 
 			    bool is_utf8)
 {
 	struct mrcctl_top *top = calloc(1, sizeof(*top));
-	json_t *question = mrcctl_snapshot_question();
 	int r;
 
-	if (top == NULL || question == NULL || mrcctl_feed_init(&top->feed, socket, question) < 0)
+	if (top == NULL)
 		abort();
-	json_decref(question);
+	mrcctl_feed_init(&top->feed, socket);
 	top->options = options;
 	top->is_utf8 = is_utf8;
 	top->has_colour = mrcctl_table_wants_colour(stdout);
@@ -361,8 +406,10 @@ static int mrcctl_top_watch(const char *socket, const struct mrcctl_top_options 
 		goto out_free_snapshot;
 	}
 	top->view.at = time(NULL);
-	top->next_ns = mrcctl_clock_ns() + options->interval_ns;
+	top->asked_ns = mrcctl_clock_ns();
+	top->next_ns = top->asked_ns + options->interval_ns;
 	mrcctl_top_draw(top);
+	mrcctl_top_ask_events(top); /* also what befell before we came */
 	while (!top->is_ending)
 		mrcctl_top_turn(top);
 	mrcctl_screen_close(&top->screen);

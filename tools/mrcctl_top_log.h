@@ -2,12 +2,12 @@
 /*
  * mrcctl_top_log - the last things that happened, as lines for people
  *
- * They are read off two snapshots: rails that lost their carrier, paths that
- * changed their state, peers that fell silent, a daemon that was started again. A
- * path that failed and came back in between shows by its counts.
+ * They are the daemon's own, from its ring: nothing that came and went between two
+ * looks is left out, and what the ring no longer has is counted. What only we know
+ * is added to them, as that the daemon does not answer.
  *
  * Bounds:    so many lines; the oldest makes room.
- * Units:     times of the wall clock, in seconds; of the later snapshot.
+ * Units:     times of the wall clock, in seconds.
  * Ownership: texts are copied.  Threads: one.  I/O, time: none.
  */
 #ifndef MRCCTL_TOP_LOG_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "mrcctl_snapshot.h"
+#include "mrcctl_events.h"
 #include "mrcctl_table.h"
 
 #define MRCCTL_TOP_LOG_LINES 256U /* power of two */
@@ -36,9 +36,8 @@ struct mrcctl_top_log {
 void mrcctl_top_log_add(struct mrcctl_top_log *log, time_t at, enum mrcctl_mood mood,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What is different. Nothing when there is no snapshot before. */
-void mrcctl_top_log_compare(struct mrcctl_top_log *log, const struct mrcctl_snapshot *before,
-			    const struct mrcctl_snapshot *after, time_t at);
+/* Take in what one answer of the daemon brings. */
+void mrcctl_top_log_take(struct mrcctl_top_log *log, const struct mrcctl_events_news *news);
 
 /* Lines that are kept, and the one that is `age` lines old: 0 is the newest. */
 size_t mrcctl_top_log_kept(const struct mrcctl_top_log *log);

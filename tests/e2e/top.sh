@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# mrcctl top on a real terminal (tmux): a rail that is cut shows as a state and as an event, keys and sizes are taken,
-# a daemon that goes away and comes back is told, and whatever ends top, the terminal is left as it was found.
+# mrcctl top on a real terminal (tmux): a rail that is cut shows as a state and as an event, a cable that flaps between
+# two looks shows as both its events, keys and sizes are taken, a daemon that goes away and comes back is told, and
+# whatever ends top, the terminal is left as it was found.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
@@ -50,12 +51,28 @@ done
 lab_cut 1
 wait_for "rail 1 to be without carrier" '^r1 +no carrier '
 wait_for "the event" '^[0-9:]{8}  rail r1: carrier lost'
-wait_for "the path's event" '^[0-9:]{8}  r1 to b: [A-Z_]+, was GOOD'
+wait_for "the path's event" '^[0-9:]{8}  rail r1 to b: [A-Z_]+, was GOOD'
 wait_for "rail 0 alone to count" '^ a: 1 of 2 rails up'
 page >"$LAB_DIR/log/page"
 lab_heal 1
 wait_for "rail 1 to be up again" '^r1 +up '
-wait_for "the event of its return" '^[0-9:]{8}  r1 to b: GOOD, was'
+wait_for "the event of its return" '^[0-9:]{8}  rail r1 to b: GOOD, was'
+
+# ---- a cable that flaps while top does not look: all is as before when it looks again ----
+
+has_event() { lab_mrcctl a events | grep -q "$1"; }
+type_ p
+wait_for "the pause" 'PAUSED *$'
+lab_cut 0
+lab_wait_for "the daemon to have seen the loss" 20 has_event 'rail r0: carrier lost'
+lab_heal 0
+lab_wait_for "the daemon to have the path back" 20 has_event 'rail r0 to b: GOOD, was PROBING, after'
+if shows 'rail r0: carrier'; then lab_fail "top looks while it is paused: $(page)"; fi
+type_ p
+wait_for "the loss" '^[0-9:]{8}  rail r0: carrier lost'
+wait_for "and the return" '^[0-9:]{8}  rail r0: carrier is back'
+wait_for "the path's going" '^[0-9:]{8}  rail r0 to b: [A-Z_]+, was GOOD'
+wait_for "and coming" '^[0-9:]{8}  rail r0 to b: GOOD, was'
 
 # ---- keys and sizes ----
 
@@ -92,7 +109,8 @@ alternate 10 || lab_fail "continued, top is not on the alternate screen"
 lab_mrcd_stop a
 wait_for "the daemon to be missed" '^ No answer since [0-9:]{8}: .*trying again'
 lab_mrcd a
-wait_for "the daemon to be back" '^[0-9:]{8}  the daemon was started again, process'
+wait_for "the daemon to be back" '^[0-9:]{8}  mrcd answers again'
+wait_for "its first event" '^[0-9:]{8}  mrcd: started'
 shows_not 'No answer since' || lab_fail "the daemon is back, and still missed"
 
 # ---- every end leaves the terminal as it was ----

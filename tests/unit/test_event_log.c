@@ -126,6 +126,21 @@ static void number_of_another_life_is_told_all(void **state)
 	json_decref(answer);
 }
 
+/* Who follows tells another process's numbers from ours, whatever its boot id is. */
+static void no_two_logs_are_the_same(void **state)
+{
+	json_t *ours = mrcd_event_log_json(*state, 0), *theirs;
+	struct mrcd_event_log *log;
+
+	assert_int_equal(mrcd_event_log_new(&log), 0);
+	theirs = mrcd_event_log_json(log, 0);
+	assert_true(number(ours, "log") > 0);
+	assert_true(number(theirs, "log") > number(ours, "log"));
+	json_decref(ours);
+	json_decref(theirs);
+	mrcd_event_log_free(log);
+}
+
 static void path_event_says_what_was_seen(void **state)
 {
 	struct mrcd_event event = {
@@ -194,6 +209,7 @@ int main(void)
 		TEST(events_are_told_once_and_in_order),
 		TEST(what_fell_out_is_counted_to_the_event),
 		TEST(number_of_another_life_is_told_all),
+		TEST(no_two_logs_are_the_same),
 		TEST(path_event_says_what_was_seen),
 		TEST(every_kind_has_words),
 	};

@@ -83,6 +83,20 @@ static void another_daemon_is_asked_from_its_beginning(void **state)
 	assert_int_equal(place.since, 5);
 }
 
+/* A daemon that took the state of another over has its boot id, and numbers from 1 all the same. */
+static void another_log_of_the_same_state_is_asked_from_its_beginning(void **state)
+{
+	static const char answer[] = "{\"log\":8,\"events\":[],\"next\":77,\"missed\":0,\"count\":"
+				     "77,\"boot_id\":\"aa\"}";
+	struct mrcctl_events_place place = {.since = 5, .boot_id = "aa", .log = 7};
+
+	assert_int_equal(take(&place, answer, false, false), 1);
+	assert_int_equal(place.since, 0);
+	assert_int_equal(take(&place, answer, false, false), 0);
+	assert_int_equal(place.since, 77);
+	assert_int_equal(place.log, 8);
+}
+
 static void what_is_not_told_yet_is_asked_for_at_once(void **state)
 {
 	struct mrcctl_events_place place = {0};
@@ -120,6 +134,7 @@ int main(void)
 		cmocka_unit_test(lines_have_the_time_and_the_words),
 		cmocka_unit_test(json_is_an_object_a_line),
 		cmocka_unit_test(another_daemon_is_asked_from_its_beginning),
+		cmocka_unit_test(another_log_of_the_same_state_is_asked_from_its_beginning),
 		cmocka_unit_test(what_is_not_told_yet_is_asked_for_at_once),
 		cmocka_unit_test(what_is_no_answer_is_said_so),
 	};

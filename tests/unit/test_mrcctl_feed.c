@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same question again and again over one connection, and what an answer must be. */
+/* One question after another over one connection, and what an answer must be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +22,7 @@ struct stage {
 	char dir[64], path[100];
 	int listener, peer;
 	struct mrcctl_feed feed;
+	unsigned asked; /* each question has another number */
 };
 
 static void listen_again(struct stage *stage)
@@ -38,15 +39,13 @@ static void listen_again(struct stage *stage)
 static int setup(void **state)
 {
 	struct stage *stage = calloc(1, sizeof(*stage));
-	json_t *question = json_pack("{s:s}", "command", "status");
 
 	strcpy(stage->dir, "/tmp/mrcctl-test-XXXXXX");
 	assert_non_null(mkdtemp(stage->dir));
 	snprintf(stage->path, sizeof(stage->path), "%s/socket", stage->dir);
 	listen_again(stage);
 	stage->peer = -1;
-	assert_int_equal(mrcctl_feed_init(&stage->feed, stage->path, question), 0);
-	json_decref(question);
+	mrcctl_feed_init(&stage->feed, stage->path);
 	*state = stage;
 	return 0;
 }
@@ -65,14 +64,23 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Asks, and reads the question at the other end. */
+static int ask(struct stage *stage, unsigned number)
+{
+	json_t *question = json_pack("{s:i}", "number", (int)number);
+	int r = mrcctl_feed_ask(&stage->feed, question);
+
+	json_decref(question);
+	return r;
+}
+
+/* Asks something new, and reads the question at the other end. */
 static void asks(struct stage *stage)
 {
-	static const char want[] = "{\"command\":\"status\"}\n";
-	char got[100] = "";
+	char want[40], got[100] = "";
 	json_t *answer;
 
-	assert_int_equal(mrcctl_feed_ask(&stage->feed), 0);
+	snprintf(want, sizeof(want), "{\"number\":%u}\n", ++stage->asked);
+	assert_int_equal(ask(stage, stage->asked), 0);
 	assert_int_equal(mrcctl_feed_turn(&stage->feed, &answer), 0);
 	if (stage->peer < 0)
 		stage->peer = accept(stage->listener, NULL, NULL);
@@ -96,8 +104,7 @@ static void answers_come_over_one_connection(void **state)
 	for (int i = 0; i < 3; i++) {
 		asks(stage);
 		assert_int_equal(mrcctl_feed_events(&stage->feed), POLLIN);
-		/* Asked again before the answer: it is still the one question. */
-		assert_int_equal(mrcctl_feed_ask(&stage->feed), 0);
+		assert_int_equal(ask(stage, 1000), -EALREADY);
 		says(stage, "{\"ok\": true, \"res");
 		assert_int_equal(mrcctl_feed_turn(&stage->feed, &answer), 0);
 		says(stage, "ult\": 7}\n");
@@ -144,9 +151,9 @@ static void a_daemon_that_comes_back_is_asked_again(void **state)
 	assert_int_equal(mrcctl_feed_turn(&stage->feed, &answer), -ECONNRESET);
 	assert_int_equal(mrcctl_feed_fd(&stage->feed), -1);
 	assert_int_equal(mrcctl_feed_turn(&stage->feed, &answer), 0);
-	assert_int_equal(mrcctl_feed_ask(&stage->feed), -ECONNREFUSED);
+	assert_int_equal(ask(stage, 1), -ECONNREFUSED);
 	unlink(stage->path);
-	assert_int_equal(mrcctl_feed_ask(&stage->feed), -ENOENT);
+	assert_int_equal(ask(stage, 1), -ENOENT);
 	listen_again(stage);
 	asks(stage);
 	says(stage, "{\"ok\": false, \"error\": \"no\"}\n");

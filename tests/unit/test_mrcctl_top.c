@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page of mrcctl top, made of two snapshots, and what is read off them as events. */
+/* The page of mrcctl top, made of two snapshots and of the daemon's events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -511,93 +511,58 @@ static bool has_line(const struct mrcctl_top_log *log, const char *want)
 	return false;
 }
 
-static void what_changed_between_two_looks_is_an_event(void **state)
+/* An answer of the daemon to the command events. */
+static int take(struct mrcctl_top_log *log, struct mrcctl_events_place *place, const char *answer)
 {
-	static const struct {
-		const char *list, *key, *text; /* text: NULL: a number or flag */
-		int before, after;
-		const char *want;
-	} cases[] = {
-		{"rails", "carrier", NULL, 1, 0, "rail r1: carrier lost"},
-		{"rails", "carrier", NULL, 0, 1, "rail r1: carrier is back"},
-		{"rails", "carrier_losses", NULL, 3, 5, "rail r1: carrier lost in between"},
-		{"rails", "drained", NULL, 0, 1, "rail r1: drained by the operator"},
-		{"rails", "drained", NULL, 1, 0, "rail r1: given back by the operator"},
-		{"peers", "state", "silent", 0, 0, "peer b1: silent, was connected"},
-		{"peers", "resets", NULL, 0, 1,
-		 "peer b1: its daemon came back without the connection"},
-		{"paths", "state", "PROBING", 0, 0, "r1 to b0: PROBING, was GOOD"},
-		{"paths", "bad_count", NULL, 2, 3, "r1 to b0: left service in between (none)"},
-		{"paths", "degraded", NULL, 0, 1, "r1 to b0: degraded"},
-		{"paths", "degraded", NULL, 1, 0, "r1 to b0: no longer degraded"},
-	};
+	json_t *result = not_null(json_loads(answer, 0, NULL));
+	struct mrcctl_events_news news = {0};
+	int r = mrcctl_events_advance(place, result, &news);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct world world = usual;
-		struct mrcctl_top_log log = {0};
-		struct mrcctl_top_view view;
-		json_t *before, *after;
-		bool is_flag;
-
-		world.peers = 2;
-		view = a_second(&world, &log);
-		mrcctl_top_log_compare(&log, &view.before, &view.after, NOON);
-		assert_int_equal(log.count, 0); /* traffic is no event */
-		before = mrcctl_snapshot_json(&view.before);
-		after = mrcctl_snapshot_json(&view.after);
-		is_flag = json_is_boolean(
-			json_object_get(json_array_get(json_object_get(after, cases[i].list), 1),
-					cases[i].key));
-		if (cases[i].text != NULL) {
-			set(json_object_get(after, cases[i].list), 1, cases[i].key,
-			    json_string(cases[i].text));
-		} else {
-			set(json_object_get(before, cases[i].list), 1, cases[i].key,
-			    is_flag ? json_boolean(cases[i].before)
-				    : json_integer(cases[i].before));
-			set(json_object_get(after, cases[i].list), 1, cases[i].key,
-			    is_flag ? json_boolean(cases[i].after) : json_integer(cases[i].after));
-		}
-		mrcctl_top_log_compare(&log, &view.before, &view.after, NOON);
-		if (log.count != 1 || !has_line(&log, cases[i].want))
-			fail_msg("case %zu: %zu events, the last: %s", i, log.count,
-				 log.count > 0 ? mrcctl_top_log_line(&log, 0)->text : "none");
-		json_decref(before);
-		json_decref(after);
-		end(&view);
-	}
+	mrcctl_top_log_take(log, &news);
+	json_decref(result);
+	return r;
 }
 
-static void a_path_that_left_service_says_why(void **state)
+/* A cable that flapped between two looks: no list of the daemon shows it, its ring does. */
+static void what_came_and_went_between_two_looks_is_told(void **state)
 {
+	static const char answer[] =
+		"{\"log\":7,\"boot_id\":\"aa\",\"next\":3,\"count\":3,\"missed\":0,\"events\":["
+		"{\"wall_ns\":43100000000000,\"kind\":\"carrier-lost\",\"text\":\"rail r1: carrier "
+		"lost\"},"
+		"{\"wall_ns\":43100500000000,\"kind\":\"carrier-back\",\"text\":\"rail r1: carrier "
+		"is back\"},"
+		"{\"wall_ns\":43101000000000,\"kind\":\"path\",\"state\":\"GOOD\","
+		"\"text\":\"rail r1 to b0: GOOD, was PROBING\"}]}";
+	struct mrcctl_events_place place = {0};
 	struct mrcctl_top_log log = {0};
 	struct mrcctl_top_view view = a_second(&usual, &log);
 
-	set(view.after.paths, 2, "state", json_string("ASSUMED_BAD"));
-	set(view.after.paths, 2, "reason", json_string("carrier"));
-	set(view.after.paths, 2, "bad_count", json_integer(1));
-	mrcctl_top_log_compare(&log, &view.before, &view.after, NOON);
-	assert_int_equal(log.count, 1);
-	assert_true(has_line(&log, "r2 to b0: ASSUMED_BAD, was GOOD (carrier)"));
+	assert_int_equal(take(&log, &place, answer), 0);
+	shows(&view, 24, 80,
+	      "\n11:58:20  rail r1: carrier lost\n"
+	      "11:58:20  rail r1: carrier is back\n"
+	      "11:58:21  rail r1 to b0: GOOD, was PROBING\n");
+	assert_int_equal(mrcctl_top_log_line(&log, 2)->mood, MRCCTL_BAD);
+	assert_int_equal(mrcctl_top_log_line(&log, 1)->mood, MRCCTL_WELL);
+	assert_int_equal(mrcctl_top_log_line(&log, 0)->mood, MRCCTL_WELL);
+	assert_int_equal(place.since, 3);
 	end(&view);
 }
 
-static void a_daemon_that_was_started_again_is_one_event(void **state)
+static void what_the_ring_no_longer_has_is_counted(void **state)
 {
+	static const char answer[] =
+		"{\"log\":7,\"boot_id\":\"aa\",\"next\":9,\"count\":9,\"missed\":4,\"events\":["
+		"{\"wall_ns\":43100000000000,\"kind\":\"drained\",\"text\":\"rail r1: drained\"}]}";
+	struct mrcctl_events_place place = {.since = 4, .boot_id = "aa", .log = 7};
 	struct mrcctl_top_log log = {0};
 	struct mrcctl_top_view view = a_second(&usual, &log);
-	struct mrcctl_snapshot none = {0}, again;
-	struct world other = usual;
 
-	other.pid = 100;
-	again = snapshot(&other);
-	set(again.paths, 0, "state", json_string("CONNECTING"));
-	mrcctl_top_log_compare(&log, &none, &again, NOON);
-	assert_int_equal(log.count, 0); /* the first look */
-	mrcctl_top_log_compare(&log, &view.after, &again, NOON);
-	assert_int_equal(log.count, 1);
-	assert_true(has_line(&log, "the daemon was started again, process 100"));
-	mrcctl_snapshot_fini(&again);
+	assert_int_equal(take(&log, &place, answer), 0);
+	shows(&view, 24, 80,
+	      "\n11:58:20  4 older events are no longer kept\n"
+	      "11:58:20  rail r1: drained\n");
 	end(&view);
 }
 
@@ -699,9 +664,8 @@ int main(void)
 		cmocka_unit_test(what_is_up_with_rails_and_paths_is_said),
 		cmocka_unit_test(help_pause_and_trouble_are_shown),
 		cmocka_unit_test(a_single_frame_has_all_lists_whole_and_no_keys),
-		cmocka_unit_test(what_changed_between_two_looks_is_an_event),
-		cmocka_unit_test(a_path_that_left_service_says_why),
-		cmocka_unit_test(a_daemon_that_was_started_again_is_one_event),
+		cmocka_unit_test(what_came_and_went_between_two_looks_is_told),
+		cmocka_unit_test(what_the_ring_no_longer_has_is_counted),
 		cmocka_unit_test(the_log_keeps_the_newest),
 		cmocka_unit_test(what_is_no_snapshot_is_refused),
 		cmocka_unit_test(a_rate_of_anything_in_any_time_is_right),
