@@ -121,8 +121,10 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 	if (object != NULL && rail->flaps > 0)
 		json_object_set_new(object, "flap_age_ns",
 				    json_integer((json_int_t)(worker->now_ns - rail->flapped_ns)));
-	if (object != NULL)
+	if (object != NULL) {
 		mrcd_health_describe_rail(rail, object);
+		mrcd_card_describe(&rail->card, object);
+	}
 	if (object != NULL && rail->ops->describe != NULL)
 		rail->ops->describe(rail, object);
 	return object;

@@ -44,6 +44,10 @@ static void mrcd_health_cause(const struct mrc_health_view *view, enum mrc_healt
 		snprintf(text, text_bytes, "%s frames come damaged",
 			 mrcd_health_part(view->damage_ppm, part));
 		break;
+	case MRC_CAUSE_CARD:
+		snprintf(text, text_bytes, "%s packets come damaged to the card",
+			 mrcd_health_part(view->card_ppm, part));
+		break;
 	case MRC_CAUSE_LOSS:
 		snprintf(text, text_bytes, "%s segments are sent again",
 			 mrcd_health_part(view->loss_ppm, part));
@@ -137,6 +141,7 @@ static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
 		.carrier_losses = path->rail->carrier_losses,
 		.speed = mrcd_health_speed(path->rail),
 	};
+	mrcd_card_judged(&path->rail->card, &sample->card);
 	if (link != NULL && link->ops->resends != NULL &&
 	    link->ops->resends(link, &sample->segments, &sample->segments_lost))
 		sample->transport = link->path_epoch;
@@ -338,6 +343,7 @@ void mrcd_health_describe_path(const struct mrc_health_view *view, uint64_t now_
 		return;
 	mrcd_health_set(health, "age_ns", now_ns > view->since_ns ? now_ns - view->since_ns : 0);
 	mrcd_health_set(health, "damage_ppm", view->damage_ppm);
+	mrcd_health_set(health, "card_ppm", view->card_ppm);
 	mrcd_health_set(health, "loss_ppm", view->loss_ppm);
 	mrcd_health_set(health, "stalls", view->stalls);
 	mrcd_health_set(health, "flaps", view->flaps);

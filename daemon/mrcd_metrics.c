@@ -18,7 +18,7 @@
 #define LABEL_BYTES 512
 
 enum metric_type { GAUGE, COUNTER, HISTOGRAM };
-enum metric_scope { DAEMON, BUILD, STAGE, RAIL, RAIL_INFO, PEER, PATH, PATH_STATE };
+enum metric_scope { DAEMON, BUILD, STAGE, RAIL, RAIL_INFO, RAIL_CARD, PEER, PATH, PATH_STATE };
 enum metric_unit { COUNT, NS };
 
 /* What a value is taken from; of its scope only. */
@@ -33,6 +33,7 @@ struct metric_at {
 	const struct mrc_health_view *health;
 	uint8_t path_index;
 	int state;
+	enum mrcd_card_counter counter;
 	enum mrcd_stage stage;
 	struct mrc_histogram sum; /* where rail_rtts() adds up */
 	char labels[LABEL_BYTES];
@@ -82,6 +83,13 @@ static int64_t rail_paths(const struct metric_at *at, bool is_good_only)
 		all_good += good;
 	}
 	return is_good_only ? all_good : all;
+}
+
+static int64_t card_count(const struct metric_at *at)
+{
+	const struct mrcd_card *card = &at->rail->card;
+
+	return mrcd_card_knows(card, at->counter) ? (int64_t)card->counts[at->counter] : NOT_KNOWN;
 }
 
 static const struct mrc_histogram *rail_rtts(struct metric_at *at)
@@ -194,6 +202,10 @@ static void put_labels(enum metric_scope scope, struct metric_at *at)
 		len = put_label(at->labels, len, "interface", at->rail->conf->interface);
 		put_label(at->labels, len, "address", at->rail->conf->address);
 		break;
+	case RAIL_CARD:
+		len = put_label(at->labels, len, "rail", rail);
+		put_label(at->labels, len, "error", mrcd_card_counter_name(at->counter));
+		break;
 	case PEER:
 		put_label(at->labels, len, "peer", peer);
 		break;
@@ -291,6 +303,7 @@ static uint32_t outer_count(const struct mrcd_metrics_walk *walk, enum metric_sc
 		return MRCD_STAGE_COUNT;
 	case RAIL:
 	case RAIL_INFO:
+	case RAIL_CARD:
 		return walk->worker->rail_count;
 	case PEER:
 	case PATH:
@@ -303,9 +316,10 @@ static uint32_t outer_count(const struct mrcd_metrics_walk *walk, enum metric_sc
 /* Fills `at` for where the walk is. False: there is no such rail or path; the next rail or peer is due. */
 static bool find(struct mrcd_metrics_walk *walk, enum metric_scope scope, struct metric_at *at)
 {
-	if (scope == RAIL || scope == RAIL_INFO)
+	if (scope == RAIL || scope == RAIL_INFO || scope == RAIL_CARD)
 		at->rail = &walk->worker->rails[walk->outer];
-	if ((scope == RAIL || scope == RAIL_INFO) && !mrcd_rail_is_there(at->rail))
+	if ((scope == RAIL || scope == RAIL_INFO || scope == RAIL_CARD) &&
+	    !mrcd_rail_is_there(at->rail))
 		return false;
 	if (scope == STAGE)
 		at->stage = (enum mrcd_stage)walk->outer;
@@ -327,13 +341,22 @@ static bool find(struct mrcd_metrics_walk *walk, enum metric_scope scope, struct
 	return true;
 }
 
+/* Series that differ by a word. */
+static int words_of(enum metric_scope scope)
+{
+	return scope == PATH_STATE  ? MRC_PATH_STATE_COUNT
+	       : scope == RAIL_CARD ? MRCD_CARD_COUNTERS - MRCD_CARD_ERRORS_FIRST
+				    : 1;
+}
+
 static void put_here(const struct mrcd_metrics_walk *walk, struct metric_at *at,
 		     struct evbuffer *out)
 {
 	const struct metric *metric = &metrics[walk->metric];
-	int states = metric->scope == PATH_STATE ? MRC_PATH_STATE_COUNT : 1;
 
-	for (at->state = 0; at->state < states; at->state++) {
+	for (int word = 0; word < words_of(metric->scope); word++) {
+		at->state = word;
+		at->counter = (enum mrcd_card_counter)(MRCD_CARD_ERRORS_FIRST + word);
 		put_labels(metric->scope, at);
 		if (metric->type == HISTOGRAM)
 			put_histogram(metric, at, histogram_of(walk->metric, at), out);

@@ -16,6 +16,7 @@
  *	PATH   peer, rail, path (the number of it in the peer's list)
  *	STAGE  stage
  *	BUILD, RAIL_INFO, PATH_STATE: words as labels, the value is 0 or 1
+ *	RAIL_CARD  rail, error (as the kernel calls it)
  */
 #ifndef MRCD_METRICS_TABLE_H
 #define MRCD_METRICS_TABLE_H
@@ -81,6 +82,8 @@
 	  "How often the rail lost its carrier.") \
 	X(RAIL_FLAPS_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_flaps_total", at->rail->flaps, \
 	  "How often a path over the rail left service, but not by the operator.") \
+	X(RAIL_CARD_ERRORS_TOTAL, COUNTER, RAIL_CARD, COUNT, "mrcd_rail_card_errors_total", card_count(at), \
+	  "What the rail's network card counts as errors, since its driver was loaded; which of them is the kernel's word.") \
 	X(RAIL_STRANGERS_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_strangers_total", at->rail->strangers, \
 	  "Connections to the rail that were refused before or in the handshake.") \
 	X(RAIL_HEALTH_SCORE, GAUGE, RAIL, COUNT, "mrcd_rail_health_score", at->rail->health.view.score, \

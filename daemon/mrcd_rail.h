@@ -19,6 +19,7 @@
 
 #include "mrc_conn.h"
 #include "mrc_health.h"
+#include "mrcd_card.h"
 #include "mrcd_conf.h"
 #include "mrcd_region.h"
 
@@ -148,6 +149,9 @@ struct mrcd_rail_ops {
 	int (*drill)(struct mrcd_rail *rail);
 	/* Adds what people want to see of it to a rail's object (mrcctl). NULL: nothing. */
 	void (*describe)(const struct mrcd_rail *rail, json_t *object);
+	/* Its RDMA device and port, as sysfs calls them; unchanged: there is none now. NULL: never. */
+	void (*device)(const struct mrcd_rail *rail, char *device_out, size_t device_bytes,
+		       unsigned *port_out);
 };
 
 /* How well a rail does, by the paths over it (mrcd_health.h). */
@@ -197,6 +201,7 @@ struct mrcd_rail {
 	uint64_t flapped_ns; /* when the last one did */
 	uint64_t strangers;  /* connections refused before or in the handshake */
 	struct mrcd_rail_health health;
+	struct mrcd_card card; /* what its card counts, as read last */
 };
 
 static inline bool mrcd_rail_is_there(const struct mrcd_rail *rail)

@@ -571,4 +571,5 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.fault = mrcd_verbs_fault,
 	.drill = mrcd_verbs_drill,
 	.describe = mrcd_verbs_describe,
+	.device = mrcd_verbs_device_name,
 };

@@ -431,6 +431,8 @@ void mrcd_verbs_region_drop_all(struct mrcd_verbs *verbs);
 /* ---- mrcd_verbs_info.c ---- */
 
 void mrcd_verbs_describe(const struct mrcd_rail *rail, json_t *object);
+void mrcd_verbs_device_name(const struct mrcd_rail *rail, char *device_out, size_t device_bytes,
+			    unsigned *port_out);
 void mrcd_verbs_link_describe(const struct mrcd_link *link, json_t *object);
 
 #endif

@@ -144,6 +144,18 @@ void mrcd_verbs_describe(const struct mrcd_rail *rail, json_t *object)
 	json_object_set_new(object, "verbs", verbs_object);
 }
 
+void mrcd_verbs_device_name(const struct mrcd_rail *rail, char *device_out, size_t device_bytes,
+			    unsigned *port_out)
+{
+	const struct mrcd_verbs *verbs = rail->kind_data;
+
+	if (!verbs || !verbs->device)
+		return;
+	snprintf(device_out, device_bytes, "%s",
+		 ibv_get_device_name(verbs->device->context->device));
+	*port_out = verbs->device->port;
+}
+
 void mrcd_verbs_link_describe(const struct mrcd_link *base, json_t *object)
 {
 	const struct mrcd_verbs_link *link = (const struct mrcd_verbs_link *)base;

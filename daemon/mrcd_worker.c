@@ -11,6 +11,7 @@
 
 #include "mrcd_about.h"
 #include "mrcd_auth.h"
+#include "mrcd_card.h"
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control.h"
@@ -392,6 +393,11 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 		mrcd_err("cannot watch the health of rails: %s", strerror(-r));
 		return r;
 	}
+	r = mrcd_cards_new(worker, "/sys", &worker->cards);
+	if (r < 0) {
+		mrcd_err("cannot read what network cards count: %s", strerror(-r));
+		return r;
+	}
 	if (worker->conf->metrics.is_enabled)
 		r = mrcd_http_new(worker, &worker->http);
 	if (r < 0) {
@@ -433,6 +439,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	}
 	mrcd_health_free(worker->health);
 	worker->health = NULL;
+	mrcd_cards_free(worker->cards);
+	worker->cards = NULL;
 	mrcd_http_free(worker->http);
 	worker->http = NULL;
 	mrcd_control_free(worker->control);

@@ -24,6 +24,7 @@
 #include "mrcd_rail.h"
 
 struct mrcd_about;       /* mrcd_about.h */
+struct mrcd_cards;       /* mrcd_card.h */
 struct mrcd_client_side; /* mrcd_client.h */
 struct mrcd_carrier;     /* mrcd_carrier.h */
 struct mrcd_control;     /* mrcd_control.h */
@@ -58,6 +59,7 @@ struct mrcd_worker {
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_about *about;         /* ours */
 	struct mrcd_control *control;     /* ours */
+	struct mrcd_cards *cards;         /* ours */
 	struct mrcd_health *health;       /* ours */
 	struct mrcd_traces *traces;       /* ours */
 	struct mrcd_event_log *events;    /* ours */

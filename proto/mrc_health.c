@@ -138,19 +138,21 @@ static bool ratio_refutes(const struct mrc_health_ratio *ratio, uint64_t ppb, ui
 	       (unsigned __int128)ratio->clean * ppb >= (unsigned __int128)expected * BILLION;
 }
 
-static void ratio_take(struct mrc_health_ratio *ratio, uint64_t errors, uint64_t units)
+/* What so many periods have brought. */
+static void ratio_take(struct mrc_health_ratio *ratio, uint64_t errors, uint64_t units,
+		       uint32_t periods)
 {
-	bool is_little = units * UNIT < ratio->units >> (FADE_SHIFT + LITTLE_SHIFT);
+	bool is_little = units * UNIT < (ratio->units >> (FADE_SHIFT + LITTLE_SHIFT)) * periods;
 
 	/* Nothing fades while hardly anything is carried: that nothing is seen then proves nothing. */
 	if (!is_little) {
-		ratio->errors -= ratio->errors >> FADE_SHIFT;
-		ratio->units -= ratio->units >> FADE_SHIFT;
+		ratio->errors -= (ratio->errors >> FADE_SHIFT) * periods;
+		ratio->units -= (ratio->units >> FADE_SHIFT) * periods;
 	}
 	ratio->errors += errors * ONE;
 	ratio->units += MRC_MAX(units, errors) * UNIT;
 	ratio->clean = errors ? 0 : ratio->clean + units;
-	ratio->clean_periods = errors ? 0 : ratio->clean_periods + !is_little;
+	ratio->clean_periods = errors ? 0 : ratio->clean_periods + (is_little ? 0 : periods);
 	if (ratio->errors >= ONE && ratio_refutes(ratio, ppb_of(ratio->errors / UNIT, ratio->units),
 						  CLEAN_EXPECTED, CLEAN_PERIODS))
 		ratio->errors = 0;
@@ -255,7 +257,8 @@ static void trend_close(struct mrc_health_trend *trend, struct mrc_health_window
 
 /* `ratio` has taken the same. A rate below ppb_min is no trend yet. */
 static void trend_take(struct mrc_health_trend *trend, const struct mrc_health_ratio *ratio,
-		       uint64_t errors, uint64_t units, uint64_t ppb_min, uint64_t now_ns)
+		       uint64_t errors, uint64_t units, uint32_t periods, uint64_t ppb_min,
+		       uint64_t now_ns)
 {
 	/* It did not come true, or what came since speaks against it. */
 	if (trend->fatal_ns != MRC_NEVER &&
@@ -271,7 +274,8 @@ static void trend_take(struct mrc_health_trend *trend, const struct mrc_health_r
 	trend->open.units += MRC_MAX(units, errors);
 	trend->open.errors += (uint32_t)MRC_MIN(errors, 1000000);
 	trend->open.periods_bad += errors != 0;
-	if (++trend->open_periods < OPEN_PERIODS)
+	trend->open_periods += periods;
+	if (trend->open_periods < OPEN_PERIODS)
 		return;
 	trend->open.squares = (uint64_t)trend->open.errors * trend->open.errors;
 	trend_close(trend, trend->open, ppb_min, now_ns);
@@ -287,6 +291,7 @@ static void path_forget(struct mrc_health_path *path)
 		.view = {.score = 100, .eta_ns = MRC_NEVER, .rate_part = 100},
 	};
 	path->damage_trend.fatal_ns = MRC_NEVER;
+	path->card_trend.fatal_ns = MRC_NEVER;
 	path->loss_trend.fatal_ns = MRC_NEVER;
 }
 
@@ -371,6 +376,27 @@ static uint64_t delay_excess_ns(const struct mrc_health_path *path)
 	return grown(path->delay_ns, path->usual_ns);
 }
 
+/* What a link brings while it goes or comes is not held against it: flaps are. */
+static bool card_is_fresh(const struct mrc_health_path *path, const struct mrc_health_sample *s)
+{
+	return path->is_card_whole && s->card.reading != path->last.card.reading;
+}
+
+static void path_take_card(struct mrc_health_path *path, const struct mrc_health_sample *s)
+{
+	const struct mrc_health_card *now = &s->card, *old = &path->last.card;
+	uint64_t damaged = grown(now->damaged, old->damaged);
+
+	path->card_periods = MRC_MIN(path->card_periods + 1, OPEN_PERIODS);
+	if (!card_is_fresh(path, s))
+		return;
+	ratio_take(&path->card, damaged, grown(now->received, old->received) + damaged,
+		   path->card_periods);
+	if (!s->transport && now->sent)
+		ratio_take(&path->loss, grown(now->resent, old->resent),
+			   grown(now->sent, old->sent), path->card_periods);
+}
+
 /* What has come since the last sample, into memory; what it means is judged when all paths have theirs. */
 static void path_take(struct mrc_health_path *path, const struct mrc_health_sample *s)
 {
@@ -382,10 +408,11 @@ static void path_take(struct mrc_health_path *path, const struct mrc_health_samp
 	damaged = grown(damaged, grown(s->cuts, path->last.cuts));
 	if (path->is_serving || damaged)
 		ratio_take(&path->damage, damaged,
-			   grown(now->frames_received, old->frames_received));
+			   grown(now->frames_received, old->frames_received), 1);
 	if (s->transport && s->transport == path->last.transport)
 		ratio_take(&path->loss, grown(s->segments_lost, path->last.segments_lost),
-			   grown(s->segments, path->last.segments));
+			   grown(s->segments, path->last.segments), 1);
+	path_take_card(path, s);
 	path->stalls += suspicions * ONE;
 	if (!path->is_serving)
 		return;
@@ -396,13 +423,15 @@ static void path_take(struct mrc_health_path *path, const struct mrc_health_samp
 
 /* ---- siblings ---- */
 
-enum measure { MEASURE_DAMAGE, MEASURE_LOSS, MEASURE_STALLS, MEASURE_DELAY };
+enum measure { MEASURE_DAMAGE, MEASURE_CARD, MEASURE_LOSS, MEASURE_STALLS, MEASURE_DELAY };
 
 static uint64_t measure_of(const struct mrc_health_path *path, enum measure measure)
 {
 	switch (measure) {
 	case MEASURE_DAMAGE:
 		return ratio_ppm(&path->damage);
+	case MEASURE_CARD:
+		return ratio_ppm(&path->card);
 	case MEASURE_LOSS:
 		return ratio_ppm(&path->loss);
 	case MEASURE_STALLS:
@@ -501,12 +530,15 @@ static void path_score(struct mrc_health *health, const struct mrc_health_sample
 	view->score = 100;
 	view->cause = MRC_CAUSE_NONE;
 	view->damage_ppm = ratio_ppm(&path->damage);
+	view->card_ppm = ratio_ppm(&path->card);
 	view->loss_ppm = ratio_ppm(&path->loss);
 	view->stalls = (uint32_t)((path->stalls + ONE / 2) / ONE);
 	view->flaps = (uint32_t)((path->flaps + FLAP / 2) / FLAP);
 	view->delay_ns = path->delay_ns;
 	view->usual_ns = path->usual_ns;
-	view->units = (path->damage.units + path->loss.units) / UNIT;
+	/* What a card counts is of all paths over it, and says nothing of how much this one carries. */
+	view->units =
+		(path->damage.units + (samples[index].transport ? path->loss.units : 0)) / UNIT;
 	view->rate_part = path->is_serving ? rate_part(health, samples, index) : 100;
 	if (path->is_serving) {
 		path->late_periods = is_late ? path->late_periods + 1 : 0;
@@ -518,6 +550,8 @@ static void path_score(struct mrc_health *health, const struct mrc_health_sample
 	cost_add(view, &most, MRC_CAUSE_FLAPS, COST(flap_steps, path->flaps));
 	cost_add(view, &most, MRC_CAUSE_DAMAGE,
 		 COST(damage_steps, own_part(health, index, MEASURE_DAMAGE)));
+	cost_add(view, &most, MRC_CAUSE_CARD,
+		 COST(damage_steps, own_part(health, index, MEASURE_CARD)));
 	if (has_reference) {
 		cost_add(view, &most, MRC_CAUSE_LOSS,
 			 COST(loss_steps, own_part(health, index, MEASURE_LOSS)));
@@ -532,6 +566,24 @@ static void path_score(struct mrc_health *health, const struct mrc_health_sample
 			 COST(slow_steps, 100 / MRC_MAX(view->rate_part, 1U)));
 }
 
+/* No queue loses what comes damaged; what is sent again because it was lost may be one's doing. */
+static void path_trends_card(struct mrc_health *health, const struct mrc_health_sample *s,
+			     uint8_t index, bool is_queueing, uint64_t now_ns)
+{
+	struct mrc_health_path *path = &health->paths[index];
+	const struct mrc_health_card *now = &s->card, *old = &path->last.card;
+	uint64_t damaged = grown(now->damaged, old->damaged);
+	uint64_t resent = is_queueing ? 0 : grown(now->resent, old->resent);
+
+	trend_take(&path->card_trend, &path->card,
+		   own_part(health, index, MEASURE_CARD) ? damaged : 0,
+		   grown(now->received, old->received) + damaged, path->card_periods,
+		   DAMAGE_PPB_MIN, now_ns);
+	if (!s->transport && now->sent)
+		trend_take(&path->loss_trend, &path->loss, resent, grown(now->sent, old->sent),
+			   path->card_periods, LOSS_PPB_MIN, now_ns);
+}
+
 /* Errors that nobody else has, and no queue explains, go into the trends. */
 static void path_trends(struct mrc_health *health, const struct mrc_health_sample *s, uint8_t index,
 			uint64_t now_ns)
@@ -541,35 +593,50 @@ static void path_trends(struct mrc_health *health, const struct mrc_health_sampl
 	uint64_t damaged = grown(s->info.body_errors + s->info.header_errors,
 				 last->info.body_errors + last->info.header_errors);
 	uint64_t lost = 0, segments = 0;
+	/* Or others lose as much: it is not the path's. */
+	bool is_queueing = !has_serving_sibling(health, index) ||
+			   !own_part(health, index, MEASURE_LOSS) ||
+			   delay_excess_ns(path) > path->usual_ns / 2 + NO_QUEUE_NS;
 
 	damaged = grown(damaged, grown(s->cuts, last->cuts));
 	if (!own_part(health, index, MEASURE_DAMAGE))
 		damaged = 0;
 	trend_take(&path->damage_trend, &path->damage, damaged,
-		   grown(s->info.frames_received, last->info.frames_received), DAMAGE_PPB_MIN,
+		   grown(s->info.frames_received, last->info.frames_received), 1, DAMAGE_PPB_MIN,
 		   now_ns);
 	if (s->transport && s->transport == last->transport) {
 		lost = grown(s->segments_lost, last->segments_lost);
 		segments = grown(s->segments, last->segments);
 	}
-	if (!has_serving_sibling(health, index) || !own_part(health, index, MEASURE_LOSS) ||
-	    delay_excess_ns(path) > path->usual_ns / 2 + NO_QUEUE_NS)
-		lost = 0;
-	trend_take(&path->loss_trend, &path->loss, lost, segments, LOSS_PPB_MIN, now_ns);
+	if (s->transport || !s->card.sent)
+		trend_take(&path->loss_trend, &path->loss, is_queueing ? 0 : lost, segments, 1,
+			   LOSS_PPB_MIN, now_ns);
+	if (card_is_fresh(path, s))
+		path_trends_card(health, s, index, is_queueing, now_ns);
 }
 
 static enum mrc_health_state path_target(struct mrc_health_path *path, uint64_t now_ns)
 {
 	struct mrc_health_view *view = &path->view;
-	uint64_t damage_ns = path->damage_trend.fatal_ns;
-	uint64_t loss_ns = path->loss_trend.fatal_ns;
-	uint64_t fatal_ns = MRC_MIN(damage_ns, loss_ns);
+	const struct {
+		uint64_t fatal_ns;
+		enum mrc_health_cause cause;
+	} trends[] = {
+		{path->damage_trend.fatal_ns, MRC_CAUSE_DAMAGE},
+		{path->card_trend.fatal_ns, MRC_CAUSE_CARD},
+		{path->loss_trend.fatal_ns, MRC_CAUSE_LOSS},
+	};
+	uint64_t fatal_ns = MRC_NEVER;
 
-	view->eta_ns = fatal_ns == MRC_NEVER ? MRC_NEVER : grown(fatal_ns, now_ns);
-	if (fatal_ns != MRC_NEVER) {
-		view->cause = damage_ns <= loss_ns ? MRC_CAUSE_DAMAGE : MRC_CAUSE_LOSS;
-		return MRC_HEALTH_FAILING;
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(trends); i++) {
+		if (trends[i].fatal_ns >= fatal_ns)
+			continue;
+		fatal_ns = trends[i].fatal_ns;
+		view->cause = trends[i].cause;
 	}
+	view->eta_ns = fatal_ns == MRC_NEVER ? MRC_NEVER : grown(fatal_ns, now_ns);
+	if (fatal_ns != MRC_NEVER)
+		return MRC_HEALTH_FAILING;
 	if (path->flaps >= FLAPS_FAILING) {
 		view->cause = MRC_CAUSE_FLAPS;
 		return MRC_HEALTH_FAILING;
@@ -647,6 +714,8 @@ uint32_t mrc_health_judge(struct mrc_health *health, const struct mrc_health_sam
 		if (!path->is_serving || samples[i].info.bad_count > path->last.info.bad_count)
 			path->serving_ns = now_ns;
 		path->is_serving = samples[i].info.state == MRC_PATH_GOOD;
+		path->is_card_whole =
+			path->is_card_whole && path->is_serving && path->serving_ns != now_ns;
 		if (path->is_known && !is_late)
 			path_take(path, &samples[i]);
 	}
@@ -661,8 +730,14 @@ uint32_t mrc_health_judge(struct mrc_health *health, const struct mrc_health_sam
 		}
 	}
 	for (uint8_t i = 0; i < health->path_count; i++) {
-		health->paths[i].last = samples[i];
-		health->paths[i].is_known = true;
+		struct mrc_health_path *path = &health->paths[i];
+
+		if (samples[i].card.reading != path->last.card.reading) {
+			path->card_periods = 0;
+			path->is_card_whole = path->is_serving;
+		}
+		path->last = samples[i];
+		path->is_known = true;
 	}
 	return changed;
 }
@@ -683,8 +758,8 @@ const char *mrc_health_cause_name(enum mrc_health_cause cause)
 	static const char *const names[MRC_CAUSE_COUNT] = {
 		[MRC_CAUSE_NONE] = "none",   [MRC_CAUSE_DAMAGE] = "damage",
 		[MRC_CAUSE_LOSS] = "loss",   [MRC_CAUSE_STALLS] = "stalls",
-		[MRC_CAUSE_FLAPS] = "flaps", [MRC_CAUSE_DELAY] = "delay",
-		[MRC_CAUSE_RATE] = "rate",
+		[MRC_CAUSE_CARD] = "card",   [MRC_CAUSE_FLAPS] = "flaps",
+		[MRC_CAUSE_DELAY] = "delay", [MRC_CAUSE_RATE] = "rate",
 	};
 
 	return (unsigned)cause < MRC_CAUSE_COUNT ? names[cause] : "?";

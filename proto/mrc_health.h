@@ -6,7 +6,8 @@
  * anyway are compared with those before. What they say becomes evidence:
  *
  *	damage  frames that came with a wrong checksum
- *	loss    what the transport below had to send again
+ *	card    packets that the network card dropped, for they came damaged
+ *	loss    what the transport below, or in the card, had to send again
  *	stalls  suspicions: it stood still while a sibling answered
  *	flaps   it left service by itself, and not by anybody's order
  *	delay   it answers much later than it used to, its own queue aside
@@ -47,6 +48,7 @@ enum mrc_health_state {
 enum mrc_health_cause {
 	MRC_CAUSE_NONE,
 	MRC_CAUSE_DAMAGE,
+	MRC_CAUSE_CARD,
 	MRC_CAUSE_LOSS,
 	MRC_CAUSE_STALLS,
 	MRC_CAUSE_FLAPS,
@@ -55,9 +57,20 @@ enum mrc_health_cause {
 	MRC_CAUSE_COUNT
 };
 
+/*
+ * What the card counts that a path goes by, in packets, of all paths over it. It is
+ * read less often than we judge.
+ */
+struct mrc_health_card {
+	uint64_t reading;           /* another one when it was read again; 0: nothing is known */
+	uint64_t received, damaged; /* the damaged ones are none of the received */
+	uint64_t sent, resent;      /* by a transport of the card's; 0: it tells none */
+};
+
 /* What is known of a path at one moment. Counters only grow, from any beginning. */
 struct mrc_health_sample {
 	struct mrc_path_info info;
+	struct mrc_health_card card;
 	uint64_t cuts;          /* of info.body_errors: cut short by their sender, no damage */
 	uint64_t transport;     /* names the one that segments are counted of; 0: it tells none */
 	uint64_t segments;      /* it has sent, those sent again included */
@@ -106,6 +119,7 @@ struct mrc_health_view {
 	uint64_t since_ns;               /* in this state; 0: since it is judged */
 	uint32_t costs[MRC_CAUSE_COUNT]; /* points, by cause */
 	uint64_t damage_ppm;
+	uint64_t card_ppm;
 	uint64_t loss_ppm;
 	uint32_t stalls;    /* of the last minute or so */
 	uint32_t flaps;     /* of the last two hours in service or so */
@@ -127,8 +141,10 @@ struct mrc_health_path {
 	uint64_t out_ns;             /* when; and */
 	uint64_t out_carrier_losses; /* how many there were before */
 	struct mrc_health_sample last;
-	struct mrc_health_ratio damage, loss;
-	struct mrc_health_trend damage_trend, loss_trend;
+	uint32_t card_periods; /* since its card was read, and */
+	bool is_card_whole;    /* it was in service then and ever since */
+	struct mrc_health_ratio damage, card, loss;
+	struct mrc_health_trend damage_trend, card_trend, loss_trend;
 	uint64_t stalls;   /* fading, in 1/65536 */
 	uint64_t flaps;    /* fading, in 1/2^24 */
 	uint64_t delay_ns; /* smoothed */

@@ -282,6 +282,10 @@ static void mrcctl_add_rail(struct mrcctl_table *table, const json_t *rail)
 	mrcctl_add_bytes(table, rail, "bytes_sent");
 	mrcctl_add_bytes(table, rail, "bytes_received");
 	mrcctl_add_trouble(table, rail, "carrier_losses");
+	if (json_object_get(rail, "card") != NULL)
+		mrcctl_add_trouble(table, rail, "card_damaged");
+	else
+		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", "");
 	mrcctl_add_trouble(table, rail, "strangers");
 	mrcctl_add_why(table, health);
 }
@@ -294,8 +298,8 @@ void mrcctl_show_rails(const json_t *result, FILE *out, bool has_colour)
 		{"STATE", MRCCTL_LEFT},         {"HEALTH", MRCCTL_RIGHT},
 		{"GOOD PATHS", MRCCTL_RIGHT},   {"SPEED", MRCCTL_RIGHT},
 		{"SENT", MRCCTL_RIGHT},         {"RECEIVED", MRCCTL_RIGHT},
-		{"CARRIER LOST", MRCCTL_RIGHT}, {"STRANGERS", MRCCTL_RIGHT},
-		{"TROUBLE", MRCCTL_LEFT},
+		{"CARRIER LOST", MRCCTL_RIGHT}, {"CARD ERRORS", MRCCTL_RIGHT},
+		{"STRANGERS", MRCCTL_RIGHT},    {"TROUBLE", MRCCTL_LEFT},
 	};
 
 	static const struct mrcctl_column verbs_columns[] = {

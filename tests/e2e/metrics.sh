@@ -72,6 +72,8 @@ lab_cut 1 b
 e2e_paths a 3
 [ "$(value a 'mrcd_rail_carrier{rail="r1"}')" = 0 ] || lab_fail "the lost carrier is not told"
 [ "$(value a 'mrcd_rail_flaps_total{rail="r1"}')" = 1 ] || lab_fail "the flap is not told"
+lab_wait_for "what the card counts" 10 is_over a 'mrcd_rail_card_errors_total{rail="r1",error="carrier_changes"}' \
+	"$(awk '/^mrcd_rail_card_errors_total\{rail="r1",error="carrier_changes"}/ { print $2 }' "$LAB_DIR/metrics")"
 lab_mrcctl a events --json >"$LAB_DIR/events"
 jq -se 'map(select(.rail == "r1" and (.kind == "carrier-lost" or .state == "ASSUMED_BAD"))) | length == 2' "$LAB_DIR/events" >/dev/null ||
 	lab_fail "the events do not have the cut: $(cat "$LAB_DIR/events")"

@@ -12,6 +12,7 @@
 
 #define PATHS   4
 #define FRAMES  1000 /* a period */
+#define PACKETS 5000 /* a period, of a card */
 #define PERIODS 4    /* a second */
 
 /* Four paths that do well; tests change what a period brings. */
@@ -20,16 +21,33 @@ struct world {
 	struct mrc_health_path paths[PATHS];
 	struct mrc_health_sample samples[PATHS];
 	uint64_t damaged[PATHS], lost[PATHS], stalls[PATHS]; /* a period */
+	uint64_t card_damaged[PATHS], card_resent[PATHS];    /* a second; cards are read so often */
+	uint64_t periods;
 	uint64_t now_ns;
 	uint32_t changes[PATHS];
 	enum mrc_health_state worst[PATHS];
 };
+
+/* Its card counts also while the path is out of service. */
+static void card_read(struct world *w, int i)
+{
+	struct mrc_health_card *card = &w->samples[i].card;
+
+	card->reading++;
+	card->received += PERIODS * PACKETS;
+	card->damaged += w->card_damaged[i];
+	if (w->samples[i].transport != 0)
+		return;
+	card->sent += PERIODS * PACKETS;
+	card->resent += w->card_resent[i];
+}
 
 static void period(struct world *w)
 {
 	uint32_t changed;
 
 	w->now_ns += MRC_HEALTH_PERIOD_NS;
+	w->periods++;
 	for (int i = 0; i < PATHS; i++) {
 		struct mrc_health_sample *s = &w->samples[i];
 
@@ -41,6 +59,8 @@ static void period(struct world *w)
 		s->segments_lost += w->lost[i];
 		s->info.suspicions += w->stalls[i];
 	}
+	for (int i = 0; i < PATHS && w->periods % PERIODS == 0; i++)
+		card_read(w, i);
 	changed = mrc_health_judge(&w->health, w->samples, w->now_ns);
 	for (int i = 0; i < PATHS; i++) {
 		w->changes[i] += changed >> i & 1;
@@ -175,6 +195,123 @@ static void each_kind_of_trouble_degrades_the_path_that_has_it(void **state)
 	w.samples[1].info.is_filled = false; /* it was hardly used: its rate says nothing */
 	seconds(&w, 20);
 	is_in(&w, 1, MRC_HEALTH_GOOD);
+}
+
+/* What the card drops as damaged TCP sends again, and no frame of ours is ever seen damaged. */
+static void what_a_card_finds_damaged_counts_against_its_paths(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	w.card_damaged[1] = 20; /* 1000 of a million */
+	seconds(&w, 10);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_CARD);
+	assert_in_range(view(&w, 1)->card_ppm, 700, 1300);
+	assert_int_equal(view(&w, 1)->damage_ppm, 0);
+	siblings_are_good(&w, 1);
+	w.card_damaged[1] = 0;
+	seconds(&w, 120);
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+	assert_int_equal(view(&w, 1)->card_ppm, 0);
+
+	/* As many at all of them are not its own. */
+	world_init(&w, PATHS);
+	for (int i = 0; i < PATHS; i++)
+		w.card_damaged[i] = 20;
+	seconds(&w, 30);
+	siblings_are_good(&w, -1);
+	assert_int_equal(view(&w, 1)->score, 100);
+}
+
+static void a_card_is_read_less_often_and_no_less_is_seen(void **state)
+{
+	struct world w;
+
+	/* A minute counts whatever the number of readings in it is. */
+	world_init(&w, PATHS);
+	w.card_damaged[1] = 20;
+	seconds(&w, 300);
+	w.damaged[2] = 1;
+	seconds(&w, 300);
+	assert_in_range(w.paths[1].card.units / 256, 64 * PERIODS * PACKETS * 9 / 10,
+			64 * PERIODS * PACKETS * 11 / 10);
+	assert_in_range(w.paths[2].damage.units / 256, 64 * PERIODS * FRAMES * 9 / 10,
+			64 * PERIODS * FRAMES * 11 / 10);
+}
+
+/* A plug that is being pushed in brings damage, and is no bad cable for it. */
+static void what_comes_while_a_link_comes_up_is_not_held_against_it(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	seconds(&w, 60);
+	out(&w, 1, MRC_REASON_CARRIER);
+	w.card_damaged[1] = 5000;
+	seconds(&w, 5);
+	back(&w, 1);
+	period(&w);
+	w.card_damaged[1] = 0;
+	w.samples[1].card.damaged += 5000; /* also between the last reading and its being back */
+	seconds(&w, 10);
+	assert_int_equal(view(&w, 1)->card_ppm, 0);
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+	w.card_damaged[1] = 200; /* now it is in service */
+	seconds(&w, 10);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_CARD);
+}
+
+/* Queue pairs: the transport is in the card, and says what it sent again for all of them. */
+static void what_a_card_sends_again_is_loss(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	for (int i = 0; i < PATHS; i++)
+		w.samples[i].transport = 0;
+	seconds(&w, 5);
+	assert_int_equal(view(&w, 1)->units, w.paths[1].damage.units / 256);
+	w.card_resent[1] = 400; /* 2% */
+	seconds(&w, 60);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_LOSS);
+	assert_in_range(view(&w, 1)->loss_ppm, 15000, 25000);
+	siblings_are_good(&w, 1);
+	w.card_resent[1] = 0;
+	seconds(&w, 600);
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+}
+
+static void a_card_s_errors_that_grow_foretell_the_end(void **state)
+{
+	struct world w;
+	uint64_t seconds_until = 0;
+
+	/* Twice as many every 20 seconds. */
+	world_init(&w, PATHS);
+	for (uint32_t i = 0; i < 180 && view(&w, 1)->state != MRC_HEALTH_FAILING; i++) {
+		w.card_damaged[1] = 1ULL << i / 20;
+		seconds(&w, 1);
+		seconds_until = i;
+	}
+	is_in(&w, 1, MRC_HEALTH_FAILING);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_CARD);
+	assert_true(view(&w, 1)->eta_ns != MRC_NEVER);
+	assert_in_range(seconds_until, 40, 170);
+	siblings_are_good(&w, 1);
+
+	/* The same, of what is sent again where no queue is. */
+	world_init(&w, PATHS);
+	for (int i = 0; i < PATHS; i++)
+		w.samples[i].transport = 0;
+	for (uint32_t i = 0; i < 240 && view(&w, 1)->state != MRC_HEALTH_FAILING; i++) {
+		w.card_resent[1] = 1ULL << i / 20;
+		seconds(&w, 1);
+	}
+	is_in(&w, 1, MRC_HEALTH_FAILING);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_LOSS);
 }
 
 static void a_rail_made_slow_is_measured_by_what_it_should_carry(void **state)
@@ -619,6 +756,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_that_does_well_has_all_points),
 		cmocka_unit_test(each_kind_of_trouble_degrades_the_path_that_has_it),
+		cmocka_unit_test(what_a_card_finds_damaged_counts_against_its_paths),
+		cmocka_unit_test(a_card_is_read_less_often_and_no_less_is_seen),
+		cmocka_unit_test(what_comes_while_a_link_comes_up_is_not_held_against_it),
+		cmocka_unit_test(what_a_card_sends_again_is_loss),
+		cmocka_unit_test(a_card_s_errors_that_grow_foretell_the_end),
 		cmocka_unit_test(a_rail_made_slow_is_measured_by_what_it_should_carry),
 		cmocka_unit_test(its_own_queue_makes_no_path_late),
 		cmocka_unit_test(two_errors_prove_nothing),

@@ -190,6 +190,9 @@ static void metrics_are_told_with_escapes_and_units(void **state)
 
 	stage->worker->rails[0].bytes_sent = 12345;
 	stage->worker->rails[0].flaps = 3;
+	stage->worker->rails[0].card.known_bits =
+		1U << MRCD_CARD_RX_CRC | 1U << MRCD_CARD_RX_PACKETS;
+	stage->worker->rails[0].card.counts[MRCD_CARD_RX_CRC] = 77;
 	mrcd_stall_record(mrcd_peer_stalls(stage->worker->peers[1]), 2500 * MRC_US, MRC_S);
 	ask(stage, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 	has(stage->answer, "HTTP/1.1 200 OK\r\n");
@@ -197,6 +200,10 @@ static void metrics_are_told_with_escapes_and_units(void **state)
 	text = unchunk(stage);
 	has(text, "\nmrcd_rail_sent_bytes_total{rail=\"r0\"} 12345\n");
 	has(text, "\nmrcd_rail_flaps_total{rail=\"r0\"} 3\n");
+	/* What is an error, of a card that has such a counter. */
+	has(text, "# TYPE mrcd_rail_card_errors_total counter\n"
+		  "mrcd_rail_card_errors_total{rail=\"r0\",error=\"rx_crc_errors\"} 77\n"
+		  "# HELP mrcd_rail_strangers_total");
 	has(text, "interface=\"we\\\"ird\\\\\",");
 	has(text, "\nmrcd_rail_speed_bytes_per_second{rail=\"r1\"} 125000000\n");
 	assert_null(strstr(text, "mrcd_rail_speed_bytes_per_second{rail=\"r0\"}")); /* not known */
