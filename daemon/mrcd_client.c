@@ -874,6 +874,8 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 				   (json_int_t)landing_used_bytes(client), "completions",
 				   (json_int_t)client->completions, "submissions",
 				   (json_int_t)client->submissions);
+		json_object_set_new(object, "abi_version",
+				    json_integer((json_int_t)client->abi_version));
 		json_object_set_new(object, "in_flight_bytes",
 				    json_integer((json_int_t)client->quota.in_flight_bytes));
 		json_object_set_new(object, "quota", quota_json(&client->quota));

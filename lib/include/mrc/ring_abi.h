@@ -64,7 +64,7 @@ extern "C" {
 #endif
 
 #define MRC_ABI_MAGIC          0x4943524dU /* "MRCI", little-endian */
-#define MRC_ABI_VERSION        1U          /* the newest that is spoken */
+#define MRC_ABI_VERSION        1U          /* the newest that is spoken; no other has been yet */
 #define MRC_ABI_VERSION_OLDEST 1U          /* one back, once there is one */
 
 #define MRC_NAME_LEN_MAX       63U  /* a host or service name, without its 0 */
