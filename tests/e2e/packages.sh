@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Debian packages: made by cpack, without a complaint of lintian's, with every file that `cmake --install` makes; and
-# in a root of their own, without systemd: installed, run, upgraded, removed, purged. Under a real systemd: vm.systemd.
+# The Debian packages: made by cpack, without a complaint of lintian's, with every file that `cmake --install` makes,
+# hardened, and the library with the symbols it is said to have; and in a root of their own, without systemd: installed,
+# run, upgraded, removed, purged. Under a real systemd: vm.systemd.
 #
 # usage: packages.sh BUILD      Exit: 0 good, 1 not, 77 a tool is missing or the build is sanitized.
 set -euo pipefail
@@ -17,7 +18,7 @@ skip() {
 }
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
-for tool in dpkg-deb dpkg-shlibdeps lintian deb-systemd-helper systemd-sysusers systemd-tmpfiles cpack; do
+for tool in dpkg-deb dpkg-gensymbols dpkg-shlibdeps lintian deb-systemd-helper objdump readelf systemd-sysusers systemd-tmpfiles cpack; do
 	command -v "$tool" >/dev/null || skip "there is no $tool"
 done
 [ "$(id -u)" = 0 ] || skip "dpkg installs as root only"
@@ -56,7 +57,9 @@ field() { dpkg-deb -f "$work/cpack/$1_${version}_$arch.deb" "$2"; }
 [[ $(field mrcd Depends) == *libc6\ \(*libevent-core*libyaml* ]] || fail "mrcd depends on: $(field mrcd Depends)"
 [[ $(field mrc-tools Depends) == *"libmrc0 (= $version)"*libjansson* ]] || fail "mrc-tools depends on: $(field mrc-tools Depends)"
 [ "$(field libmrc-dev Depends)" = "libmrc0 (= $version)" ] || fail "libmrc-dev depends on: $(field libmrc-dev Depends)"
-lintian --allow-root --fail-on error,warning "${debs[@]}" >&2 || fail "lintian complains"
+# Texts that the compiler cuts up are no words.
+lintian --allow-root --pedantic --display-info --suppress-tags spelling-error-in-binary --fail-on error,warning,info,pedantic \
+	"${debs[@]}" >&2 || fail "lintian complains"
 say "ok: four packages, lintian says nothing"
 
 # Nothing that is installed from the tree is in no package, or in two; compressed pages count as themselves.
@@ -92,6 +95,48 @@ done
 find "$root" -path "$root/var" -prune -o ! -type l \( ! -user root -o -perm /022 \) ! -path "$root/run/mrcd" -print | grep . >&2 &&
 	fail "these are not root's alone to write"
 say "ok: installed: user, directory, units enabled"
+
+# ---- hardened, and with the symbols that are promised ----
+
+# Of one program or library, as hardening-check looks at it; what stays invisible in there is looked for below.
+is_hardened() { # FILE
+	local file=$root$1 head dynamic symbols
+	head=$(readelf -hlW "$file")
+	dynamic=$(readelf -dW "$file")
+	symbols=$(readelf --dyn-syms -W "$file")
+	[[ $1 == *.so.* || $head == *"DYN (Position-Independent Executable"* ]] || fail "$1 is at a fixed place: $head"
+	[[ $head == *GNU_RELRO* ]] || fail "$1 can write to its relocations"
+	[[ $dynamic == *BIND_NOW* ]] || fail "$1 binds late, and leaves its table of functions writable"
+	grep -qE 'GNU_STACK.* RW +0x' <<<"$head" || fail "$1 can execute its stack"
+	[[ $symbols == *" __stack_chk_fail"* ]] || fail "$1 does not guard its stack"
+	grep -qE ' __[a-z]+_chk(@|$)' <<<"$symbols" || fail "$1 copies unchecked"
+	[ "$arch" != amd64 ] || [ "$(objdump -d "$file" | grep -c endbr64)" -gt 30 ] || fail "$1 lets itself be jumped into anywhere"
+}
+programs=(/usr/sbin/mrcd /usr/bin/mrcctl /usr/bin/mrc-perf)
+library=$(cd "$root" && echo usr/lib/*/libmrc.so.0.*)
+for file in "${programs[@]}" "/$library"; do is_hardened "$file"; done
+if grep -q 'MRC_HAS_fstack_clash_protection:INTERNAL=1' "$usr/CMakeCache.txt"; then
+	unguarded=$(jq -r '.[] | select(.file | test("/(proto|lib|daemon|tools)/[a-z0-9_]*\\.c$")) |
+		select(.command | contains("-fstack-clash-protection") | not) | .file' "$usr/compile_commands.json")
+	[ -z "$unguarded" ] || fail "these can step over the guard of the stack: $unguarded"
+fi
+say "ok: programs and library are hardened"
+if [ "$(cached CMAKE_BUILD_TYPE)" = RelWithDebInfo ]; then
+	id=$(readelf -n "$root/usr/sbin/mrcd" | sed -n 's/.*Build ID: //p')
+	dpkg-deb --fsys-tarfile "$work/cpack/mrcd-dbgsym_${version}_$arch.ddeb" | tar -t | grep -q "/.build-id/${id:0:2}/${id:2}.debug$" ||
+		fail "mrcd-dbgsym is not of the mrcd that was packaged"
+	say "ok: and what a debugger wants of them is beside them"
+fi
+
+symbols=$work/symbols
+dpkg-deb --ctrl-tarfile "$work/cpack/libmrc0_${version}_$arch.deb" | tar -xO ./symbols >"$symbols"
+# Nothing is lost, and nothing new is forgotten; and what there is is ours.
+(cd "$work" && mkdir -p debian && printf 'Source: mrcd\n\nPackage: libmrc0\nArchitecture: any\n' >debian/control &&
+	dpkg-gensymbols -plibmrc0 -v"${version%-*}" "-I$symbols" "-e$root/$library" -c4 -O/dev/null) >"$work/log" 2>&1 ||
+	fail "the library has other symbols than its package says: $(cat "$work/log")"
+alien=$(readelf --dyn-syms -W "$root/$library" | awk '$5 ~ /GLOBAL|WEAK/ && $7 != "UND" && NF > 7 { print $8 }' | grep -vE '^(mrc_[a-z_]+@@MRC_0|MRC_0)$' || :)
+[ -z "$alien" ] || fail "the library exports what is not its own: $alien"
+say "ok: the library exports the $(grep -c '^ mrc_' "$symbols") calls that its package names"
 
 # ---- run ----
 
