@@ -344,8 +344,12 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 	conn->silent_since_ns = MRC_NEVER;
 	if (path->state == MRC_PATH_ASSUMED_BAD && path->is_connected && !path->do_fence &&
 	    path->acked == path->posted) {
-		/* All had arrived: the suspicion was false. */
-		mrc_path_acquit(path, &conn->limits, conn->now_ns);
+		/*
+		 * All had arrived: the suspicion was false if that was a matter of patience. What a
+		 * rail says again once it is mended is no reason to be slower the next time it fails.
+		 */
+		if (conn->now_ns <= path->trial_until_ns)
+			mrc_path_acquit(path, &conn->limits, conn->now_ns);
 		path->revive_ns = MRC_NEVER;
 		path->probes_good = 0;
 		path->do_probe = true;
@@ -680,9 +684,7 @@ void mrc_conn_path_judge(struct mrc_conn *conn, struct mrc_path *path)
 			path->judge_ns = path->evidence_ns + timeout_ns / 4;
 			return;
 		}
-		path->suspicions++;
-		path->is_on_trial = true;
-		path->do_carrier_ask = true;
+		mrc_path_suspect(path, timeout_ns, conn->now_ns);
 		mrc_conn_path_leave(conn, path, MRC_REASON_SILENT, false);
 		return;
 	}

@@ -10,6 +10,7 @@
 #define QUEUE_AGE_NS        (100 * MRC_MS) /* so long without a word, a queue is not what it was */
 #define IDLE_AGE_NS         (100 * MRC_MS) /* and so is the delay of an idle path */
 #define FLOOR_HOLD_NS       (5 * MRC_S) /* how long a floor stays doubled after a false suspicion */
+#define LATE_TIMEOUTS       8 /* a suspected path that answers within so many more was only late */
 #define FRAG_NS             (2 * MRC_MS) /* DESIGN 8: nothing waits longer behind one fragment */
 #define FRAG_BYTES_MIN      16384U
 #define FRAG_GRAIN          4096U
@@ -250,6 +251,14 @@ void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns)
 	path->rate.window_best = 0;
 	path->rate.window_start_ns = 0;
 	path->is_rate_weak = false;
+}
+
+void mrc_path_suspect(struct mrc_path *path, uint64_t timeout_ns, uint64_t now_ns)
+{
+	path->suspicions++;
+	path->is_on_trial = true;
+	path->trial_until_ns = now_ns + LATE_TIMEOUTS * timeout_ns;
+	path->do_carrier_ask = true;
 }
 
 void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uint64_t now_ns)

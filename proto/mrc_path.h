@@ -135,6 +135,7 @@ struct mrc_path {
 	uint64_t rate_assumed;      /* while it has no rate of its own: the best of its siblings */
 	bool is_evidence_late;      /* we stood still once since evidence_ns: it began anew then */
 	bool is_on_trial;           /* suspected by time, and not yet known whether rightly */
+	uint64_t trial_until_ns;    /* what answers later was silent, not late */
 	uint64_t window_bytes;
 	uint64_t full_ns;  /* when it was last kept full: what its rate says then is its own */
 	uint64_t floor_ns; /* of the timer: doubled after a false suspicion */
@@ -242,6 +243,9 @@ void mrc_path_acked(struct mrc_path *path, const struct mrc_record *newest, uint
 
 /* Its rate is low and old: better none, so that it is tried again. */
 void mrc_path_rate_age(struct mrc_path *path, uint64_t now_ns);
+
+/* Suspected by time now, after `timeout_ns`. */
+void mrc_path_suspect(struct mrc_path *path, uint64_t timeout_ns, uint64_t now_ns);
 
 /* A suspicion by time was false: all had arrived. Be slower to suspect it for a while. */
 void mrc_path_acquit(struct mrc_path *path, const struct mrc_limits *limits, uint64_t now_ns);

@@ -332,7 +332,7 @@ static void a_false_suspicion_doubles_the_floor_and_costs_no_reconnect(void **st
 	epoch = path->epoch;
 	from = p.hosts[A].log_count;
 	/* Not lost, only late: as TCP is after a loss. */
-	p.delay_ns[0] = 20 * MRC_MS;
+	p.delay_ns[0] = 4 * MRC_MS;
 	for (int i = 0; i < 40 && path->suspicions == 0; i++)
 		traffic(&p, ids, 1);
 	assert_int_equal(path->suspicions, 1);
@@ -348,6 +348,31 @@ static void a_false_suspicion_doubles_the_floor_and_costs_no_reconnect(void **st
 	lab_pair_run(&p, 6 * MRC_S);
 	traffic(&p, ids, 5);
 	assert_int_equal(path->floor_ns, MRC_MS);
+	lab_pair_fini(&p);
+}
+
+/* Its frames do arrive at last, as TCP says them again when the rail is mended: it was silent all the same. */
+static void a_path_that_fails_again_and_again_is_found_as_soon_as_at_first(void **state)
+{
+	struct lab_pair p;
+	struct mrc_path *path;
+	uint32_t ids[2];
+
+	lab_pair_up(&p, 2, NULL);
+	lab_pair_channel(&p, false, ids);
+	traffic(&p, ids, 5);
+	path = &p.hosts[A].conn->paths[0];
+	for (uint32_t failure = 1; failure <= 5; failure++) {
+		p.delay_ns[0] = 100 * MRC_MS;
+		for (int i = 0; i < 40 && path->suspicions < failure; i++)
+			traffic(&p, ids, 1);
+		assert_int_equal(path->suspicions, failure);
+		p.delay_ns[0] = LAB_DELAY_NS;
+		lab_pair_run(&p, 400 * MRC_MS);
+		assert_int_equal(path->state, MRC_PATH_GOOD);
+		assert_int_equal(path->suspicions_false, 0);
+		assert_int_equal(path->floor_ns, MRC_MS);
+	}
 	lab_pair_fini(&p);
 }
 
@@ -919,6 +944,7 @@ int main(void)
 		cmocka_unit_test(a_silent_path_among_siblings_is_suspected_in_milliseconds),
 		cmocka_unit_test(suspicion_asks_for_the_carrier_and_strips_the_rail),
 		cmocka_unit_test(a_false_suspicion_doubles_the_floor_and_costs_no_reconnect),
+		cmocka_unit_test(a_path_that_fails_again_and_again_is_found_as_soon_as_at_first),
 		cmocka_unit_test(an_answer_that_was_stripped_is_given_again),
 		cmocka_unit_test(a_suspected_path_that_stays_silent_is_given_up),
 		cmocka_unit_test(a_fence_is_answered_when_it_is_done_and_with_the_count),
