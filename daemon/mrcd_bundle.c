@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #define LABEL_MAGIC  0x5043524dU /* "MRCP", little-endian */
 #define QUEUE_BYTES  (1 << 20)   /* asked for; the kernel gives less (net.core.wmem_max) */
 #define PARCELS_STEP 64U
+#define SPARE_FDS    128U /* the image, a message to the manager with all sockets, and one more */
 
 /* What goes with the descriptors of a parcel. Written and read on one machine. */
 struct label {
@@ -23,12 +25,64 @@ union fd_cmsg {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int) * MRCD_PARCEL_FDS_MAX)];
 };
+_Static_assert(sizeof(union fd_cmsg) - sizeof(struct cmsghdr) <=
+		       sizeof(int) * (MRCD_PARCEL_FDS_MAX + 1),
+	       "of descriptors no more than parcel_receive() has room for");
 
 /* ---- packing ---- */
 
+static void close_any(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 void mrcd_bundle_begin(struct mrcd_bundle *bundle)
 {
-	*bundle = (struct mrcd_bundle){.write_fd = -1};
+	*bundle = (struct mrcd_bundle){.write_fd = -1, .spare_fds = {-1, -1}};
+}
+
+int mrcd_bundle_keep_spare(struct mrcd_bundle *bundle)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * SPARE_FDS)];
+	} control = {0};
+	char byte = 0;
+	struct iovec iov = {.iov_base = &byte, .iov_len = sizeof(byte)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = &control.align;
+	int fds[SPARE_FDS], fd, r = 0;
+
+	MRC_ASSERT(bundle->spare_fds[0] < 0);
+	fd = eventfd(0, EFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < SPARE_FDS; i++)
+		fds[i] = fd;
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(cmsg), fds, sizeof(fds));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, bundle->spare_fds) < 0 ||
+	    sendmsg(bundle->spare_fds[1], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		r = -errno;
+		mrcd_bundle_use_spare(bundle);
+	}
+	close(fd);
+	return r;
+}
+
+void mrcd_bundle_use_spare(struct mrcd_bundle *bundle)
+{
+	close_any(&bundle->spare_fds[0]);
+	close_any(&bundle->spare_fds[1]);
 }
 
 static int bundle_grow(struct mrcd_bundle *bundle)
@@ -41,8 +95,7 @@ static int bundle_grow(struct mrcd_bundle *bundle)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return -errno;
 	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	if (bundle->write_fd >= 0)
-		close(bundle->write_fd);
+	close_any(&bundle->write_fd);
 	bundle->fds[bundle->count++] = pair[0];
 	bundle->write_fd = pair[1];
 	return 0;
@@ -90,10 +143,31 @@ int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel
 	return r;
 }
 
+/* True: there was one. Read without room for its descriptors it has them closed by the kernel. */
+static bool parcel_drop(int fd)
+{
+	struct label label;
+	ssize_t len;
+
+	do {
+		len = recv(fd, &label, sizeof(label), MSG_DONTWAIT);
+	} while (len < 0 && errno == EINTR);
+	return len > 0;
+}
+
+void mrcd_bundle_take_back(struct mrcd_bundle *bundle)
+{
+	for (uint32_t i = 0; i < bundle->count; i++) {
+		while (parcel_drop(bundle->fds[i]))
+			;
+	}
+	bundle->parcel_count = 0;
+}
+
 void mrcd_bundle_fini(struct mrcd_bundle *bundle)
 {
-	if (bundle->write_fd >= 0)
-		close(bundle->write_fd);
+	mrcd_bundle_use_spare(bundle);
+	close_any(&bundle->write_fd);
 	for (uint32_t i = 0; i < bundle->count; i++)
 		close(bundle->fds[i]);
 	mrcd_bundle_begin(bundle);
@@ -104,7 +178,10 @@ void mrcd_bundle_fini(struct mrcd_bundle *bundle)
 /* 1: one more; 0: the queue is empty. What came with a message that is no parcel is closed. */
 static int parcel_receive(int fd, struct mrcd_parcel *parcel_out)
 {
+	/* The kernel fills all of `control`, and its padding has room for one more. */
+	int fds[MRCD_PARCEL_FDS_MAX + 1];
 	struct label label = {0};
+	uint32_t fd_count = 0;
 	struct iovec iov = {.iov_base = &label, .iov_len = sizeof(label)};
 	union fd_cmsg control = {0};
 	struct msghdr msg = {
@@ -126,18 +203,21 @@ static int parcel_receive(int fd, struct mrcd_parcel *parcel_out)
 		parcel_out->fds[i] = -1;
 	cmsg = CMSG_FIRSTHDR(&msg);
 	if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS) {
-		parcel_out->fd_count = (uint32_t)((cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(parcel_out->fds, CMSG_DATA(cmsg), parcel_out->fd_count * sizeof(int));
+		fd_count = (uint32_t)((cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		MRC_ASSERT(fd_count <= MRC_ARRAY_LEN(fds));
+		memcpy(fds, CMSG_DATA(cmsg), fd_count * sizeof(int));
 	}
-	if (len == 0 && parcel_out->fd_count == 0)
+	if (len == 0 && fd_count == 0)
 		return 0; /* whoever filled it has gone, and nothing is left */
 	if (len != (ssize_t)sizeof(label) || label.magic != LABEL_MAGIC ||
-	    label.kind >= MRCD_PARCEL_KIND_COUNT || parcel_out->fd_count == 0 ||
-	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-		for (uint32_t i = 0; i < parcel_out->fd_count; i++)
-			close(parcel_out->fds[i]);
+	    label.kind >= MRCD_PARCEL_KIND_COUNT || fd_count == 0 ||
+	    fd_count > MRCD_PARCEL_FDS_MAX || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+		for (uint32_t i = 0; i < fd_count; i++)
+			close(fds[i]);
 		return -EPROTO;
 	}
+	parcel_out->fd_count = fd_count;
+	memcpy(parcel_out->fds, fds, fd_count * sizeof(int));
 	return 1;
 }
 

@@ -43,17 +43,27 @@ struct mrcd_parcel {
 struct mrcd_bundle {
 	int fds[MRCD_BUNDLES_MAX]; /* ours: the reading ends */
 	uint32_t count;
-	int write_fd; /* ours: of the last one; -1: none */
+	int write_fd;     /* ours: of the last one; -1: none */
+	int spare_fds[2]; /* ours: see mrcd_bundle_keep_spare(); -1: none */
 	uint32_t parcel_count;
 };
 
 void mrcd_bundle_begin(struct mrcd_bundle *bundle);
 /*
- * -ENOSPC: so many do not fit. -ETOOMANYREFS: these descriptors cannot be
- * passed (a socket among them has sockets in its queue, and so on, too deep);
- * others may still be put. Other negative errno as the kernel says.
+ * The kernel counts the descriptors that lie in sockets, user by user, and refuses more than
+ * RLIMIT_NOFILE (not root's). Have it count so many more that what is put between these two
+ * leaves room for the last parcel and for handing the sockets themselves over. Negative errno:
+ * there is no such room, and nothing else has changed.
+ */
+int mrcd_bundle_keep_spare(struct mrcd_bundle *bundle);
+void mrcd_bundle_use_spare(struct mrcd_bundle *bundle);
+/*
+ * -ENOSPC: so many do not fit. -ETOOMANYREFS: of this user's no more descriptors can be on
+ * their way, whosever they are. Other negative errno as the kernel says. Nothing was put then.
  */
 int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel);
+/* Empty it, wherever its sockets have gone since: whoever has them finds nothing. */
+void mrcd_bundle_take_back(struct mrcd_bundle *bundle);
 void mrcd_bundle_fini(struct mrcd_bundle *bundle);
 
 /* ---- unpacking ---- */

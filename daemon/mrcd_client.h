@@ -65,8 +65,9 @@ void mrcd_client_side_pause(struct mrcd_client_side *clients);
 /* Paused: take dead clients apart. True: something was done, and engines may have something to say. */
 bool mrcd_client_side_settle(struct mrcd_client_side *clients);
 /*
- * All descriptors of clients, of those who are about to attach, and of the socket if it is
- * ours. One that cannot be passed on ends its client. Negative errno: the rest cannot, either.
+ * All descriptors of the socket if it is ours, of clients, and of those who are about to attach.
+ * A client whose descriptors cannot be passed on ends, and says so in the log; the others go on.
+ * Negative errno: the socket's cannot.
  */
 int mrcd_client_side_pack(struct mrcd_client_side *clients, struct mrcd_bundle *bundle);
 /* Nothing may change between this and the end. */

@@ -129,23 +129,23 @@ int mrcd_client_map_adopt(struct mrcd_client *client, struct mrcd_map *map, int 
 			  uint64_t page_bytes, bool is_watched)
 {
 	struct stat st = {0};
-	void *addr = MAP_FAILED;
+	void *addr;
 	int r;
 
-	if (fstat(fd, &st) == 0 && st.st_size > 0)
-		addr = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*map = (struct mrcd_map){.fd = -1, .page_bytes = page_bytes, .sigbus_slot = UINT32_MAX};
+	if (fstat(fd, &st) < 0 || st.st_size <= 0) {
+		close(fd);
+		return -EPROTO;
+	}
+	map->len_bytes = (uint64_t)st.st_size;
+	addr = mmap(NULL, map->len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (addr == MAP_FAILED) {
-		r = st.st_size > 0 ? -errno : -EPROTO;
+		r = -errno;
 		close(fd);
 		return r;
 	}
-	*map = (struct mrcd_map){
-		.addr = addr,
-		.fd = fd,
-		.len_bytes = (uint64_t)st.st_size,
-		.page_bytes = page_bytes,
-		.sigbus_slot = UINT32_MAX,
-	};
+	map->addr = addr;
+	map->fd = fd;
 	return is_watched ? map_watch(map, client->side->sigbus_fd) : 0;
 }
 
@@ -265,6 +265,8 @@ int mrcd_client_rings_lay(struct mrcd_client *client)
 	client->shadows = calloc(client->cq_entry_count, sizeof(*client->shadows));
 	if (client->shadows == NULL)
 		return -ENOMEM;
+	if (base == NULL)
+		return 0;
 	client->shm = (struct mrc_ring_shm *)(void *)base;
 	client->sq = (struct mrc_sqe *)(void *)(base + at.sq_at);
 	client->cq = (struct mrc_cqe *)(void *)(base + at.cq_at);
@@ -343,7 +345,7 @@ int mrcd_client_pools_new(struct mrcd_client *client)
 	if (r < 0)
 		return r;
 	r = mrcd_arena_new(half, half, &client->ring_arena);
-	if (r < 0 || !client->side->poison_mode.is_on)
+	if (r < 0 || !client->side->poison_mode.is_on || client->landing.addr == NULL)
 		return r;
 	mrcd_arena_rotate(client->buffer_arena, MRCD_POISON_SPAN_BYTES);
 	return mrcd_poison_new(client->landing.addr, client->landing.len_bytes, &client->poison);

@@ -164,7 +164,7 @@ struct mrcd_channel {
 	uint32_t serial;        /* of this use of the slot */
 	uint32_t id;            /* serial and index */
 	uint32_t state;         /* enum mrcd_channel_state */
-	struct mrcd_peer *peer; /* the worker's */
+	struct mrcd_peer *peer; /* the worker's; NULL: it is no more, and the client is dead */
 	uint32_t engine_id;
 	uint32_t listener_id; /* whose line it came to; 0: we connected */
 	uint64_t user_data;   /* of the CONNECT */
@@ -406,15 +406,19 @@ void mrcd_client_welcome(const struct mrcd_client *client, uint32_t version,
 			 struct mrc_abi_welcome *welcome_out);
 /*
  * Parts of mrcd_client_new(), for who has the memory already: an empty client; where the entries
- * are in its rings, which are mapped (their size for these entry counts; shadows too); its pools,
- * for its bounds and its mapped landing arena; its regions, of the flow that it has.
+ * are in its rings, unless those are not mapped (their size for these entry counts; shadows too);
+ * its pools, for its bounds and the size of its landing arena; its regions, of the flow that it has.
  */
 struct mrcd_client *mrcd_client_blank(struct mrcd_client_side *side);
 uint64_t mrcd_client_rings_bytes(const struct mrcd_client *client);
 int mrcd_client_rings_lay(struct mrcd_client *client);
 int mrcd_client_pools_new(struct mrcd_client *client);
 int mrcd_client_regions_new(struct mrcd_client *client);
-/* Maps all of fd, which is the map's then, or closed. is_watched: it can go away under us. */
+/*
+ * Maps all of fd, which is the map's then, or closed. is_watched: it can go away under us.
+ * -EPROTO: it is no memory. Other negative errno: it cannot be mapped, or not be watched; how
+ * long it is is known all the same.
+ */
 int mrcd_client_map_adopt(struct mrcd_client *client, struct mrcd_map *map, int fd,
 			  uint64_t page_bytes, bool is_watched);
 /* No client can write to it; only of huge pages the kernel may have none when one is touched. */

@@ -25,7 +25,9 @@ void mrcd_client_abort_channels(struct mrcd_client *client)
 			continue;
 		mrcd_channel_answer_queue(client, channel, MRC_STATUS_DETACHED);
 		mrcd_channel_poison_end(client, channel);
-		if (state == MRCD_CHANNEL_INCOMING) {
+		if (channel->peer == NULL) {
+			channel->is_engine_done = true; /* which the daemon before us had */
+		} else if (state == MRCD_CHANNEL_INCOMING) {
 			mrcd_channel_refuse(client, channel, MRC_OUT_NO_SERVICE, 0);
 		} else if (!channel->is_engine_done) {
 			mrcd_channel_event(client, channel, MRC_EV_CH_ABORT, &ev);

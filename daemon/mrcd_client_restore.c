@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,8 +22,26 @@ struct restore {
 	struct mrcd_image_in *in;
 	struct mrcd_peer *const *peers; /* by number in the image */
 	uint32_t peer_count;
-	const char *why; /* more than an errno says; NULL: nothing */
+	char loss
+		[96]; /* why the client that is being read cannot go on, though others can; "": it can */
 };
+
+/*
+ * This client ends, and no other, but not yet: engines know it, and what it holds has to be
+ * read to be given up. The first reason counts.
+ */
+static void lose(struct restore *re, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void lose(struct restore *re, const char *format, ...)
+{
+	char loss[sizeof(re->loss)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(loss, sizeof(loss), format, args);
+	va_end(args);
+	if (re->loss[0] == '\0')
+		memcpy(re->loss, loss, sizeof(loss));
+}
 
 static bool is_power_of_two(uint64_t value)
 {
@@ -113,6 +132,12 @@ static void restore_incoming(struct mrcd_client *client, const struct mrcd_chann
 		client->listeners[index].backlog++;
 }
 
+/* What came in names who listened for it, for as long as it lives. */
+static bool listener_id_is_sound(const struct mrcd_client *client, uint32_t id)
+{
+	return (id & ((1U << client->listener_bits) - 1)) < MRC_MAX(client->listeners_max, 1U);
+}
+
 static int restore_channel(struct restore *re, struct mrcd_client *client,
 			   struct mrcd_channel *channel)
 {
@@ -135,12 +160,10 @@ static int restore_channel(struct restore *re, struct mrcd_client *client,
 	channel->gaps_unread = (uint32_t)mrcd_image_take_max(in, client->window);
 	channel->number_end = mrcd_image_take(in);
 	mrcd_image_take_name(in, channel->service);
-	if (in->is_failed)
+	if (in->is_failed || !listener_id_is_sound(client, channel->listener_id))
 		return -EPROTO;
-	if (channel->peer == NULL) {
-		re->why = "it has a channel to a peer that is not configured any more";
-		return -EPROTO;
-	}
+	if (channel->peer == NULL)
+		lose(re, "it has a channel to a peer that is not configured any more");
 	r = restore_ring(client, channel);
 	if (r == 0)
 		r = restore_queue(re, client, channel);
@@ -344,10 +367,9 @@ static int restore_bounds(struct restore *re, struct mrcd_client *client)
 	client->quota.waits = mrcd_image_take(in);
 	client->completions = mrcd_image_take(in);
 	client->submissions = mrcd_image_take(in);
-	if (client->abi_version < MRC_ABI_VERSION_OLDEST || client->abi_version > MRC_ABI_VERSION) {
-		re->why = "it speaks another ABI version than this daemon";
-		return -EPROTO;
-	}
+	if (client->abi_version < MRC_ABI_VERSION_OLDEST || client->abi_version > MRC_ABI_VERSION)
+		lose(re, "it speaks ABI version %u, and this daemon %u to %u", client->abi_version,
+		     MRC_ABI_VERSION_OLDEST, MRC_ABI_VERSION);
 	if (in->is_failed || !is_power_of_two(client->window) || client->channels_max == 0 ||
 	    client->sends_max == 0 || client->ring_bytes_min == 0 ||
 	    (uint64_t)client->channels_max * client->window > MRCD_CQ_ENTRIES_MAX ||
@@ -357,17 +379,23 @@ static int restore_bounds(struct restore *re, struct mrcd_client *client)
 	return 0;
 }
 
-/* Whatever happens, the descriptors are the client's from here on, or closed. */
-static int restore_memory(struct mrcd_client *client, struct mrcd_parcel *parcel)
+/*
+ * Whatever happens, the descriptors are the client's from here on, or closed. What cannot be
+ * mapped may be for want of huge pages (it has punched holes, and others have got them), or of
+ * mappings.
+ */
+static int restore_memory(struct restore *re, struct mrcd_client *client,
+			  struct mrcd_parcel *parcel)
 {
-	struct {
+	const struct {
+		const char *name;
 		struct mrcd_map *map;
-		int *fd;
+		enum mrcd_client_fd fd;
 		bool is_watched;
 	} maps[] = {
-		{&client->rings, &parcel->fds[MRCD_CLIENT_FD_RINGS], true},
-		{&client->send_arena, &parcel->fds[MRCD_CLIENT_FD_SEND_ARENA], true},
-		{&client->landing, &parcel->fds[MRCD_CLIENT_FD_LANDING],
+		{"rings", &client->rings, MRCD_CLIENT_FD_RINGS, true},
+		{"send arena", &client->send_arena, MRCD_CLIENT_FD_SEND_ARENA, true},
+		{"landing arena", &client->landing, MRCD_CLIENT_FD_LANDING,
 		 mrcd_client_landing_can_go(client->landing.page_bytes)},
 	};
 	int r;
@@ -379,13 +407,16 @@ static int restore_memory(struct mrcd_client *client, struct mrcd_parcel *parcel
 	parcel->fds[MRCD_CLIENT_FD_SOCKET] = parcel->fds[MRCD_CLIENT_FD_BELL] = -1;
 	parcel->fds[MRCD_CLIENT_FD_CLIENT_BELL] = parcel->fds[MRCD_CLIENT_FD_CLIENT_BELL_READ] = -1;
 	for (size_t i = 0; i < MRC_ARRAY_LEN(maps); i++) {
-		int fd = *maps[i].fd;
+		int fd = parcel->fds[maps[i].fd];
 
-		*maps[i].fd = -1;
+		parcel->fds[maps[i].fd] = -1;
 		r = mrcd_client_map_adopt(client, maps[i].map, fd, maps[i].map->page_bytes,
 					  maps[i].is_watched);
-		if (r < 0)
+		if (r == -EPROTO)
 			return r;
+		if (r < 0)
+			lose(re, "its %s cannot be mapped by this daemon: %s", maps[i].name,
+			     strerror(-r));
 	}
 	if (client->rings.len_bytes < mrcd_client_rings_bytes(client) ||
 	    client->landing.len_bytes % (2 * MRCD_ARENA_PAGE_BYTES) != 0)
@@ -416,7 +447,7 @@ static int restore_client(struct restore *re, struct mrcd_client *client,
 	int r = restore_bounds(re, client);
 
 	if (r == 0)
-		r = restore_memory(client, parcel);
+		r = restore_memory(re, client, parcel);
 	if (r == 0)
 		r = mrcd_client_meet(client);
 	/* What it may take on the way is for the configuration of today to say. */
@@ -435,8 +466,8 @@ static int restore_client(struct restore *re, struct mrcd_client *client,
 		r = restore_msgs(re, client);
 	if (r == 0 && re->in->is_failed)
 		r = -EPROTO;
-	if (r == 0)
-		r = mrcd_client_regions_new(client);
+	if (r == 0 && re->loss[0] == '\0' && mrcd_client_regions_new(client) < 0)
+		lose(re, "there is no memory for what its arenas need");
 	return r;
 }
 
@@ -487,18 +518,20 @@ static int restore_one(struct restore *re, struct mrcd_parcel *parcels, uint32_t
 			 "descriptors of program %" PRIu64 " are missing", index);
 		return -EPROTO;
 	}
+	re->loss[0] = '\0';
 	client = mrcd_client_blank(re->side);
 	r = client == NULL ? -ENOMEM : restore_client(re, client, parcel);
 	if (r < 0) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES,
 			 "program %" PRIu64 " (%s) cannot be taken over: %s", index,
-			 client != NULL ? client->name : "",
-			 re->why != NULL ? re->why : strerror(-r));
+			 client != NULL ? client->name : "", strerror(-r));
 		if (client != NULL)
 			client_drop(client);
 		return r;
 	}
 	mrcd_client_list(client, (uint32_t)index, re->side->generations[index]);
+	if (re->loss[0] != '\0')
+		mrcd_client_break(client, "%s", re->loss);
 	return 0;
 }
 
@@ -553,7 +586,7 @@ void mrcd_client_side_resume(struct mrcd_client_side *side)
 	for (uint32_t i = 0; i < side->clients_max; i++) {
 		struct mrcd_client *client = side->clients[i];
 
-		if (client == NULL)
+		if (client == NULL || client->is_dead)
 			continue;
 		__atomic_store_n(&client->shm->is_tracing, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&client->shm->state, MRC_RING_STATE_RUNNING, __ATOMIC_RELEASE);

@@ -81,33 +81,43 @@ static int put_fd(struct mrcd_bundle *bundle, enum mrcd_parcel_kind kind, int fd
 	return mrcd_bundle_put(bundle, &parcel);
 }
 
+/* Its end is its own, whatever the reason: those that were put before it go on. */
+static void client_cannot_be_packed(struct mrcd_client *client, int r)
+{
+	const char *why = strerror(-r);
+
+	if (r == -ETOOMANYREFS)
+		why = "the kernel lets this user have no more on their way (LimitNOFILE=)";
+	else if (r == -ENOSPC)
+		why = "there are too many";
+	mrcd_client_break(client, "its descriptors cannot be passed to the next daemon: %s", why);
+}
+
 int mrcd_client_side_pack(struct mrcd_client_side *side, struct mrcd_bundle *bundle)
 {
 	struct mrcd_pending *pending;
 	struct mrcd_parcel parcel;
-	int r = 0;
+	int r;
 
-	if (side->path[0] != 0)
+	if (side->path[0] != 0) {
 		r = put_fd(bundle, MRCD_PARCEL_LISTEN, side->listen_fd);
-	TAILQ_FOREACH(pending, &side->pendings, entry)
-	{
-		if (r == 0)
-			r = put_fd(bundle, MRCD_PARCEL_PENDING, pending->fd);
+		if (r < 0)
+			return r;
 	}
-	for (uint32_t i = 0; i < side->clients_max && r == 0; i++) {
+	for (uint32_t i = 0; i < side->clients_max; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
 			continue;
 		client_parcel(client, &parcel);
 		r = mrcd_bundle_put(bundle, &parcel);
-		/* Whoever fills its socket with sockets ends alone. */
-		if (r == -ETOOMANYREFS) {
-			mrcd_client_break(client, "its descriptors cannot be passed on");
-			r = 0;
-		}
+		if (r < 0)
+			client_cannot_be_packed(client, r);
 	}
-	return r;
+	/* Who has said nothing yet has nothing to lose: after the others, and he may try again. */
+	TAILQ_FOREACH(pending, &side->pendings, entry)
+	put_fd(bundle, MRCD_PARCEL_PENDING, pending->fd);
+	return 0;
 }
 
 /* ---- state ---- */

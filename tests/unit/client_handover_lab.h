@@ -25,6 +25,7 @@ struct left {
 static inline void lab_leave(struct lab *lab, struct left *left)
 {
 	struct mrcd_client_side *side = lab->worker.clients;
+	struct mrcd_parcel image = {.kind = MRCD_PARCEL_IMAGE, .fd_count = 1};
 	struct mrcd_bundle bundle;
 	struct mrcd_image_out out;
 
@@ -33,13 +34,17 @@ static inline void lab_leave(struct lab *lab, struct left *left)
 	mrcd_client_side_pause(side);
 	while (mrcd_client_side_settle(side))
 		;
+	assert_int_equal(mrcd_bundle_keep_spare(&bundle), 0);
 	assert_int_equal(mrcd_client_side_pack(side, &bundle), 0);
+	mrcd_bundle_use_spare(&bundle);
 	while (mrcd_client_side_settle(side))
 		;
 	mrcd_image_begin(&out);
 	mrcd_client_side_save(side, peers_now, MRC_ARRAY_LEN(peers_now), &out);
 	assert_int_equal(mrcd_image_seal(&out, &left->image_fd), 0);
 	mrcd_image_fini(&out);
+	image.fds[0] = left->image_fd;
+	assert_int_equal(mrcd_bundle_put(&bundle, &image), 0);
 	mrcd_client_side_leave(side);
 	mrcd_client_side_free(side);
 	mrcd_region_free_all(&lab->worker);

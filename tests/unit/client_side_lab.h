@@ -327,12 +327,16 @@ static inline void *prog_map(int fd, uint64_t len_bytes, int prot)
 	return addr;
 }
 
-static inline void prog_attach(struct lab *lab, struct prog *prog, const char *name)
+/* A credential is the one of the moment of connect(). Another uid than one's own takes root. */
+static inline void prog_attach_as(struct lab *lab, struct prog *prog, const char *name, uid_t uid)
 {
 	struct mrc_abi_attach attach = prog_attach_request(name);
+	uid_t own = geteuid();
 
 	memset(prog, 0, sizeof(*prog));
+	assert_int_equal(seteuid(uid), 0);
 	prog->fd = prog_connect(lab);
+	assert_int_equal(seteuid(own), 0);
 	assert_int_equal(send(prog->fd, &attach, sizeof(attach), 0), sizeof(attach));
 	lab_turn(lab);
 	assert_true(prog_welcomed(prog));
@@ -344,6 +348,11 @@ static inline void prog_attach(struct lab *lab, struct prog *prog, const char *n
 	prog->landing = prog_map(prog->fds[MRC_ABI_FD_LANDING_ARENA],
 				 prog->welcome.landing_arena_bytes, PROT_READ);
 	prog->shm = (struct mrc_ring_shm *)(void *)prog->rings;
+}
+
+static inline void prog_attach(struct lab *lab, struct prog *prog, const char *name)
+{
+	prog_attach_as(lab, prog, name, geteuid());
 }
 
 static inline void prog_leave(struct prog *prog)

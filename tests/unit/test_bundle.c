@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -166,6 +167,116 @@ static void bundle_refuses_what_is_no_parcel(void **state)
 	close(pair[0]);
 }
 
+/* More descriptors than a parcel has, as a daemon of another version might put; none is kept open. */
+static void bundle_refuses_a_parcel_that_is_too_large(void **state)
+{
+	struct {
+		uint32_t magic, kind, index;
+	} label = {0x5043524dU, MRCD_PARCEL_CLIENT, 0};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * (MRCD_PARCEL_FDS_MAX + 1))];
+	} control = {0};
+	struct iovec iov = {.iov_base = &label, .iov_len = sizeof(label)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = &control.align;
+	int fds[MRCD_PARCEL_FDS_MAX + 1], pair[2], lowest;
+	struct mrcd_parcel *parcels;
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(fds); i++)
+		fds[i] = pair[1];
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(cmsg), fds, sizeof(fds));
+	lowest = fd_new(1);
+	close(lowest);
+	assert_int_equal(sendmsg(pair[1], &msg, 0), sizeof(label));
+	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -EPROTO);
+	fds[0] = fd_new(1);
+	assert_int_equal(fds[0], lowest);
+	close(fds[0]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* Whoever has got its sockets meanwhile finds nothing, and what lay in there is closed. */
+static void bundle_can_be_taken_back(void **state)
+{
+	struct mrcd_parcel parcel = {.kind = MRCD_PARCEL_CLIENT, .fd_count = 1};
+	struct mrcd_parcel *parcels;
+	struct mrcd_bundle bundle;
+	int ends[2], elsewhere;
+	uint32_t count;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	parcel.fds[0] = ends[1];
+	mrcd_bundle_begin(&bundle);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mrcd_bundle_put(&bundle, &parcel), 0);
+	close(ends[1]);
+	elsewhere = dup(bundle.fds[0]);
+	mrcd_bundle_take_back(&bundle);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	mrcd_bundle_fini(&bundle);
+	assert_int_equal(mrcd_bundle_take(&elsewhere, 1, &parcels, &count), 0);
+	assert_int_equal(count, 0);
+	mrcd_parcels_free(parcels, count);
+	close(elsewhere);
+	close(ends[0]);
+}
+
+/* The kernel's bound is hit by the parcels, and not by what has to follow them. */
+static void bundle_keeps_room_for_its_end(void **state)
+{
+	const uid_t nobody = 64323; /* whose account is his alone */
+	struct mrcd_parcel parcel = {.kind = MRCD_PARCEL_CLIENT, .fd_count = MRCD_PARCEL_FDS_MAX};
+	struct rlimit limit, less;
+	struct mrcd_bundle bundle, store;
+	int r = 0;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("an account of its own takes root\n");
+		skip();
+	}
+	for (uint32_t i = 0; i < parcel.fd_count; i++)
+		parcel.fds[i] = fd_new(1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	less = (struct rlimit){.rlim_cur = 300, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	assert_int_equal(syscall(SYS_setresuid, nobody, nobody, 0), 0);
+	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&store);
+	assert_int_equal(mrcd_bundle_keep_spare(&bundle), 0);
+	while (r == 0 && bundle.parcel_count < 1000)
+		r = mrcd_bundle_put(&bundle, &parcel);
+	assert_int_equal(r, -ETOOMANYREFS);
+	assert_true(bundle.parcel_count > 10);
+	mrcd_bundle_use_spare(&bundle);
+	/* The state; what stands for the message to the manager, with as many as there can be; and one more. */
+	parcel.fd_count = 1;
+	assert_int_equal(mrcd_bundle_put(&bundle, &parcel), 0);
+	for (uint32_t i = 0; i <= MRCD_BUNDLES_MAX; i++)
+		assert_int_equal(mrcd_bundle_put(&store, &parcel), 0);
+	mrcd_bundle_fini(&store);
+	mrcd_bundle_fini(&bundle);
+	assert_int_equal(syscall(SYS_setresuid, 0, 0, 0), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (uint32_t i = 0; i < MRCD_PARCEL_FDS_MAX; i++)
+		close(parcel.fds[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +284,9 @@ int main(void)
 		cmocka_unit_test(bundle_grows_by_sockets),
 		cmocka_unit_test(bundle_has_a_bound),
 		cmocka_unit_test(bundle_refuses_what_is_no_parcel),
+		cmocka_unit_test(bundle_refuses_a_parcel_that_is_too_large),
+		cmocka_unit_test(bundle_can_be_taken_back),
+		cmocka_unit_test(bundle_keeps_room_for_its_end),
 	};
 
 	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);

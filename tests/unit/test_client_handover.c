@@ -5,6 +5,9 @@
  */
 #include "client_handover_lab.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 /* As if c had been taken out of the configuration. */
 static struct mrcd_peer *const peers_less[] = {&loop_end, &peer_b, NULL};
 
@@ -487,14 +490,12 @@ static void what_does_not_fit_is_not_taken(void **state)
 {
 	static const struct {
 		const char *name;
-		struct mrcd_peer *const *peers;
 		uint32_t clients_max;
 		bool is_parcel_lost;
 		const char *why;
 	} cases[] = {
-		{"a peer is gone", peers_less, 8, false, "not configured any more"},
-		{"fewer clients", peers_now, 1, false, "clients: max"},
-		{"a parcel is lost", peers_now, 8, true, "descriptors of program 1"},
+		{"fewer clients", 1, false, "clients: max"},
+		{"a parcel is lost", 8, true, "descriptors of program 1"},
 	};
 	struct lab *lab = *state;
 
@@ -513,7 +514,7 @@ static void what_does_not_fit_is_not_taken(void **state)
 				left.parcels[p].kind = MRCD_PARCEL_PENDING;
 		}
 		lab->conf.clients.clients_max = cases[i].clients_max;
-		assert_true(lab_try(lab, &left, cases[i].peers, why) < 0);
+		assert_true(lab_try(lab, &left, peers_now, why) < 0);
 		if (strstr(why, cases[i].why) == NULL)
 			fail_msg("%s: '%s'", cases[i].name, why);
 		/* All of it is given up, and every program learns that it is over. */
@@ -529,6 +530,157 @@ static void what_does_not_fit_is_not_taken(void **state)
 		lab->conf.clients.clients_max = 8;
 		lab_start(lab);
 	}
+}
+
+/* ---- who ends alone ---- */
+
+/* It has much, and nothing of it stays: what it had can be given to others. */
+static void prog_has_ended_alone(struct lab *lab, struct prog *prog, const struct pipe_end *end,
+				 bool is_state_told)
+{
+	struct mrc_event_in ev;
+	char byte;
+
+	assert_int_equal(recv(prog->fd, &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(prog->shm->state,
+			 is_state_told ? MRC_RING_STATE_GONE : MRC_RING_STATE_PAUSED);
+	assert_int_equal(peer_saw(end->peer, MRC_EV_CH_ABORT, &ev), 1);
+	assert_int_equal(ev.channel.id, end->engine_id);
+	assert_int_equal(mrcd_client_side_count(lab->worker.clients), 1);
+	lab_perform(lab, end->peer, act_channel(MRC_ACT_CH_FREE, end));
+	lab_turn(lab);
+	assert_int_equal(lab_number(lab, "bad", "pid"), -1);
+	prog_leave(prog);
+}
+
+static void one_whose_memory_cannot_be_mapped_ends_alone(void **state)
+{
+	static const struct {
+		enum mrcd_client_fd fd;
+		bool is_state_told;
+	} cases[] = {
+		{MRCD_CLIENT_FD_RINGS, false},
+		{MRCD_CLIENT_FD_SEND_ARENA, true},
+		{MRCD_CLIENT_FD_LANDING, true},
+	};
+	struct lab *lab = *state;
+
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		struct pipe_end bad_end, good_end;
+		struct prog bad, good;
+		struct left left;
+		int read_only;
+		char path[40];
+
+		peer_b.event_count = peer_c.event_count = 0;
+		prog_attach(lab, &bad, "bad");
+		prog_attach(lab, &good, "good");
+		bad_end = prog_open(lab, &bad, "b");
+		good_end = prog_open(lab, &good, "c");
+		prog_request(&bad, MRC_ABI_REQ_LISTEN, "tea", 0, 5);
+		peer_b.credit = 1;
+		prog_send(&bad, &bad_end, 1);
+		prog_send(&bad, &bad_end, 2);
+		lab_turn(lab);
+		lab_deliver_large(lab, &bad_end, 0, 5000);
+		lab_deliver_eager(lab, &bad_end, 1, 0, 10);
+		lab_leave(lab, &left);
+		peer_b.credit = UINT32_MAX;
+		for (uint32_t p = 0; p < left.parcel_count; p++) {
+			int *fd = &left.parcels[p].fds[cases[i].fd];
+
+			if (left.parcels[p].kind != MRCD_PARCEL_CLIENT ||
+			    left.parcels[p].index != 0)
+				continue;
+			/* There are other reasons; this one can be had anywhere. */
+			snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
+			read_only = open(path, O_RDONLY | O_CLOEXEC);
+			assert_true(read_only >= 0);
+			close(*fd);
+			*fd = read_only;
+		}
+		lab_go_on(lab, &left);
+		prog_has_ended_alone(lab, &bad, &bad_end, cases[i].is_state_told);
+		prog_is_served(lab, &good);
+		prog_send(&good, &good_end, 3);
+		prog_request(&good, MRC_ABI_REQ_LISTEN, "tea", 0, 5);
+		lab_turn(lab);
+		assert_int_equal(peer_saw(&peer_c, MRC_EV_SEND, NULL), 1);
+		assert_int_equal(prog_expect(&good, MRC_CQE_LISTENING).status, MRC_STATUS_OK);
+		prog_leave(&good);
+		lab_turn(lab);
+		lab_perform(lab, &peer_c, act_channel(MRC_ACT_CH_FREE, &good_end));
+		lab_turn(lab);
+	}
+}
+
+/* A peer is taken out of the configuration: who had a channel to it has to attach again. */
+static void one_that_speaks_to_a_peer_that_is_no_more_ends_alone(void **state)
+{
+	struct lab *lab = *state;
+	char why[MRCD_IMAGE_WHY_BYTES] = "";
+	struct pipe_end gone, end;
+	struct prog bad, good;
+	struct left left;
+
+	prog_attach(lab, &good, "good");
+	prog_attach(lab, &bad, "bad");
+	gone = prog_open(lab, &bad, "c");
+	end = prog_open(lab, &bad, "b");
+	lab_deliver_large(lab, &gone, 0, 5000);
+	prog_send(&bad, &gone, 1);
+	lab_turn(lab);
+	lab_leave(lab, &left);
+	assert_int_equal(lab_try(lab, &left, peers_less, why), 0);
+	left_free(&left);
+	mrcd_client_side_resume(lab->worker.clients);
+	lab_turn(lab);
+	/* What it had with others is ended in order. */
+	assert_int_equal(peer_saw(&peer_c, MRC_EV_CH_ABORT, NULL), 0);
+	prog_has_ended_alone(lab, &bad, &end, true);
+	prog_is_served(lab, &good);
+	prog_leave(&good);
+}
+
+/* Of a user who is not root the kernel lets only so many descriptors be on their way. */
+static void those_beyond_what_can_be_passed_end_alone(void **state)
+{
+	const uid_t nobody = 64321; /* whose account is his alone */
+	struct lab *lab = *state;
+	struct rlimit limit, less;
+	struct prog progs[8];
+	uint32_t went_on = 0;
+	struct left left;
+
+	if (geteuid() != 0) {
+		print_message("an account of its own takes root\n");
+		skip();
+	}
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(progs); i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "p%u", i);
+		prog_attach(lab, &progs[i], name);
+	}
+	/* Room for the socket and some programs, beside what is kept free for the end. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	less = (struct rlimit){.rlim_cur = 128 + 30, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	assert_int_equal(syscall(SYS_setresuid, nobody, nobody, 0), 0);
+	lab_leave(lab, &left);
+	assert_int_equal(syscall(SYS_setresuid, 0, 0, 0), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	lab_go_on(lab, &left);
+	for (uint32_t i = 0; i < MRC_ARRAY_LEN(progs); i++) {
+		if (!prog_is_ended(&progs[i])) {
+			prog_is_served(lab, &progs[i]);
+			assert_int_equal(went_on, i); /* the first so many */
+			went_on++;
+		}
+		prog_leave(&progs[i]);
+	}
+	assert_true(went_on >= 3);
+	assert_true(went_on < MRC_ARRAY_LEN(progs));
 }
 
 /* One with everything in it, cut at every field, and each field one too large. */
@@ -591,6 +743,9 @@ int main(void)
 		lab_test(who_is_about_to_attach_is_served),
 		lab_test(bounds_of_the_configuration_do_not_touch_who_is_attached),
 		lab_test(what_does_not_fit_is_not_taken),
+		lab_test(one_whose_memory_cannot_be_mapped_ends_alone),
+		lab_test(one_that_speaks_to_a_peer_that_is_no_more_ends_alone),
+		lab_test(those_beyond_what_can_be_passed_end_alone),
 		lab_test(an_image_that_is_wrong_anywhere_is_refused_or_sound),
 	};
 
