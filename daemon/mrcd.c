@@ -14,10 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -27,7 +25,9 @@
 #include "mrcd_event_log.h"
 #include "mrcd_handover.h"
 #include "mrcd_heritage.h"
+#include "mrcd_lock.h"
 #include "mrcd_log.h"
+#include "mrcd_notify.h"
 #include "mrcd_privilege.h"
 #include "mrcd_reload.h"
 #include "mrcd_renewal.h"
@@ -37,6 +37,7 @@
 #define MRCD_EXIT_USAGE   2
 #define MRCD_STATUS_BYTES 160
 #define MRCD_LARGE_BYTES  (128 * 1024) /* glibc's own threshold at the start */
+#define MRCD_READY_NS     (10 * MRC_S) /* for the manager to hear that we are */
 
 /* The whole. Owned by main(). */
 struct mrcd {
@@ -119,20 +120,21 @@ static int mrcd_refuse_to_read(struct mrcd_reload *reload_out)
 static int mrcd_read_again(void *context, bool is_trial, struct mrcd_reload *reload_out)
 {
 	struct mrcd *mrcd = context;
-	char text[160];
+	char text[160], words[64];
 	int r;
 
 	if (mrcd->handover != NULL)
 		return mrcd_refuse_to_read(reload_out);
 	if (is_trial)
 		return mrcd_reload(mrcd->worker, &mrcd->conf, true, reload_out);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
+	snprintf(words, sizeof(words), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
+	mrcd_notify(0, words);
 	r = mrcd_reload(mrcd->worker, &mrcd->conf, false, reload_out);
 	mrcd_note(mrcd, MRCD_EVENT_RELOADED,
 		  r < 0 ? "it has errors, nothing was changed"
 			: mrcd_plan_text(&reload_out->plan, text, sizeof(text)));
-	sd_notify(0, "READY=1");
+	mrcd_notify(0, "READY=1");
 	return r;
 }
 
@@ -151,7 +153,7 @@ static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *contex
 	struct mrcd *mrcd = context;
 
 	mrcd_notice("ending: asked by signal %d", (int)signal_number);
-	sd_notify(0, "STOPPING=1\nSTATUS=ending");
+	mrcd_notify(0, "STOPPING=1\nSTATUS=ending");
 	/* What goes, goes by itself; nothing of it is to happen to what is being saved. */
 	mrcd_renewal_free(mrcd->worker->renewal);
 	mrcd->worker->renewal = NULL;
@@ -172,19 +174,20 @@ static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd *mrcd = context;
 	struct mrcd_worker_summary summary;
-	char text[MRCD_STATUS_BYTES];
+	char text[MRCD_STATUS_BYTES], words[MRCD_STATUS_BYTES + 16];
 
 	mrcd_worker_summarize(mrcd->worker, &summary);
 	mrcd_worker_summary_text(&summary, text, sizeof(text));
 	if (strcmp(text, mrcd->status) == 0)
 		return;
-	memcpy(mrcd->status, text, sizeof(text));
-	sd_notifyf(0, "STATUS=%s", text);
+	snprintf(words, sizeof(words), "STATUS=%s", text);
+	if (mrcd_notify(0, words) > 0)
+		memcpy(mrcd->status, text, sizeof(text));
 }
 
 static void mrcd_on_watchdog_timer(evutil_socket_t fd, short what, void *context)
 {
-	sd_notify(0, "WATCHDOG=1");
+	mrcd_notify(0, "WATCHDOG=1");
 }
 
 static int mrcd_add_event(struct event *ev, const struct timeval *interval)
@@ -289,54 +292,6 @@ static void mrcd_raise_nofile(void)
 		mrcd_warn("the number of open files stays at its soft limit: %s", strerror(errno));
 }
 
-/* The runtime directory, and in it the lock that says it is ours. */
-static int mrcd_lock(struct mrcd *mrcd, const struct mrcd_privilege_user *user)
-{
-	const char *dir = mrcd->conf->runtime_dir;
-	char path[128], pid[24] = "";
-	struct stat found;
-	ssize_t pid_bytes;
-	bool is_made = mkdir(dir, 0755) == 0;
-
-	if (!is_made && errno != EEXIST) {
-		mrcd_err("runtime-dir %s: cannot be made: %s", dir, strerror(errno));
-		return -errno;
-	}
-	snprintf(path, sizeof(path), "%s/mrcd.lock", dir);
-	mrcd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (mrcd->lock_fd < 0) {
-		mrcd_err("lock file %s: cannot be opened: %s", path, strerror(errno));
-		return -errno;
-	}
-	/* Whoever owns the directory could have made it another name of a file that is root's. */
-	if (fstat(mrcd->lock_fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_nlink != 1) {
-		mrcd_err("lock file %s: is no file of its own; remove it", path);
-		return -EPERM;
-	}
-	if (flock(mrcd->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK) {
-			mrcd_err("lock file %s: cannot be locked: %s", path, strerror(errno));
-			return -errno;
-		}
-		pid_bytes = read(mrcd->lock_fd, pid, sizeof(pid) - 1);
-		pid[pid_bytes > 0 ? strcspn(pid, "\n") : 0] = '\0';
-		mrcd_err("another mrcd%s%s runs in %s; a second one needs its own runtime-dir",
-			 pid[0] != '\0' ? ", process " : "", pid, dir);
-		return -EBUSY;
-	}
-	/* For people; the lock is what counts. */
-	if (ftruncate(mrcd->lock_fd, 0) < 0 || dprintf(mrcd->lock_fd, "%d\n", (int)getpid()) < 0)
-		mrcd_warn("lock file %s: cannot be written: %s", path, strerror(errno));
-	/* Whose sockets will be made in there. A directory that was there has its owner already. */
-	if (user != NULL && ((is_made && lchown(dir, user->uid, user->gid) < 0) ||
-			     fchown(mrcd->lock_fd, user->uid, user->gid) < 0)) {
-		mrcd_err("runtime-dir %s: cannot be given to user %s: %s", dir, user->name,
-			 strerror(errno));
-		return -errno;
-	}
-	return 0;
-}
-
 /* Who root is to become. *user_out NULL: nobody. `user` holds it. */
 static int mrcd_find_user(const struct mrcd_conf *conf, struct mrcd_privilege_user *user,
 			  const struct mrcd_privilege_user **user_out)
@@ -400,10 +355,11 @@ static int mrcd_start_worker(struct mrcd *mrcd, int client_fd, struct mrcd_herit
 	return mrcd_worker_start(mrcd->worker, client_fd, heritage);
 }
 
-/* All of what was left, or nothing of it. */
+/* All of what was left, or nothing of it; or it is left as it is, where we cannot start at all. */
 static int mrcd_start_or_go_on(struct mrcd *mrcd, const struct mrcd_passed *passed)
 {
 	struct mrcd_heritage *heritage = NULL;
+	bool is_given_back = false;
 	int spare_fd = -1, r;
 
 	if (passed->state_count > 0)
@@ -415,16 +371,37 @@ static int mrcd_start_or_go_on(struct mrcd *mrcd, const struct mrcd_passed *pass
 	if (passed->client_fd >= 0)
 		spare_fd = fcntl(passed->client_fd, F_DUPFD_CLOEXEC, 3);
 	r = mrcd_start_worker(mrcd, passed->client_fd, heritage);
+	if (r < 0) {
+		mrcd_worker_free(mrcd->worker);
+		mrcd->worker = NULL;
+		is_given_back = mrcd_heritage_give_back(heritage);
+	}
 	mrcd_heritage_free(heritage);
-	if (r == 0) {
+	if (is_given_back)
+		mrcd_warn("what the daemon before left is kept for the next try to start");
+	if (r == 0 || is_given_back) {
 		if (spare_fd >= 0)
 			close(spare_fd);
-		return 0;
+		return r;
 	}
 	mrcd_warn("starting with nothing; programs of the daemon before have to attach again");
-	mrcd_worker_free(mrcd->worker);
-	mrcd->worker = NULL;
 	return mrcd_start_worker(mrcd, spare_fd, NULL);
+}
+
+/*
+ * Signals that ask for something wait until there is a loop to be asked: to be ended by one while
+ * we hold what the daemon before us left would be the end of that. Threads that rails start have
+ * them blocked for good, and leave them to the loop.
+ */
+static void mrcd_hold_signals(bool is_held)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
 static int mrcd_start(struct mrcd *mrcd)
@@ -435,10 +412,11 @@ static int mrcd_start(struct mrcd *mrcd)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
+	mrcd_hold_signals(true);
 	mrcd_raise_nofile();
 	r = mrcd_find_user(mrcd->conf, &found, &user);
 	if (r == 0)
-		r = mrcd_lock(mrcd, user);
+		r = mrcd_lock_take(mrcd->conf->runtime_dir, user, &mrcd->lock_fd);
 	/* Keys were read and limits raised; no thread has been started. */
 	if (r == 0 && user != NULL)
 		r = mrcd_drop_root(mrcd->conf, user);
@@ -455,6 +433,7 @@ static int mrcd_start(struct mrcd *mrcd)
 	r = mrcd_add_signals(mrcd);
 	if (r == 0)
 		r = mrcd_add_manager(mrcd);
+	mrcd_hold_signals(false);
 	if (r < 0)
 		mrcd_err("signals and timers cannot be set up: %s", strerror(-r));
 	return r;
@@ -484,7 +463,7 @@ static int mrcd_run(const char *file)
 			    mrcd.conf->host, mrcd.conf->rail_count,
 			    mrcd.conf->rail_count == 1 ? "" : "s", mrcd.conf->peer_count,
 			    mrcd.conf->peer_count == 1 ? "" : "s", mrcd.conf->runtime_dir);
-		sd_notify(0, "READY=1\nSTATUS=ready");
+		mrcd_notify(MRCD_READY_NS, "READY=1\nSTATUS=ready");
 		if (event_base_dispatch(mrcd.worker->base) < 0) {
 			mrcd_err("the event loop failed");
 			r = -EIO;

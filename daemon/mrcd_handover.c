@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "mrcd_bundle.h"
@@ -13,11 +12,13 @@
 #include "mrcd_control.h"
 #include "mrcd_image.h"
 #include "mrcd_log.h"
+#include "mrcd_notify.h"
 #include "mrcd_peer.h"
 #include "mrcd_timeval.h"
 
 #define LOOK_AGAIN_NS (1 * MRC_MS) /* while paths are being fenced */
-#define BARRIER_US    5000000U     /* for the manager to have taken it */
+#define WORD_NS       (1 * MRC_S)  /* for the manager to have room for a message */
+#define BARRIER_NS    (5 * MRC_S)  /* and to have taken it */
 
 /* The peers, as an image numbers them: the loop's two ends, then the configuration's order. */
 static struct mrcd_peer **peers_of(const struct mrcd_worker *worker, uint32_t *count_out)
@@ -47,6 +48,25 @@ struct mrcd_handover {
 bool mrcd_handover_is_possible(void)
 {
 	return getenv("NOTIFY_SOCKET") != NULL;
+}
+
+/* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
+int mrcd_handover_store(struct mrcd_bundle *bundle)
+{
+	int r = mrcd_notify_fds(WORD_NS, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
+				bundle->fds, bundle->count);
+
+	/* It knows whose message that was only as long as we are there. */
+	if (r > 0)
+		r = mrcd_notify_barrier(BARRIER_NS);
+	else if (r == 0)
+		r = -ENOTCONN;
+	else if (r == -EAGAIN)
+		r = -ETIMEDOUT;
+	/* It may still read it, while we end or when a proxy passes it on. */
+	if (r < 0)
+		mrcd_bundle_take_back(bundle);
+	return r;
 }
 
 /* Until nobody has anything to say. True: no link is left either. */
@@ -139,10 +159,14 @@ static int pack(struct mrcd_handover *handover, struct mrcd_bundle *bundle)
 		.fd_count = 1,
 		.fds = {mrcd_control_fd(worker->control)},
 	};
-	int r = mrcd_bundle_put(bundle, &control);
+	int r;
 
+	/* Without it the last program may be one too many; better than to leave none. */
+	mrcd_bundle_keep_spare(bundle);
+	r = mrcd_bundle_put(bundle, &control);
 	if (r == 0)
 		r = mrcd_client_side_pack(worker->clients, bundle);
+	mrcd_bundle_use_spare(bundle);
 	if (r < 0)
 		return r;
 	/* Clients that could not be packed end, and their peers are to hear of it. */
@@ -150,44 +174,32 @@ static int pack(struct mrcd_handover *handover, struct mrcd_bundle *bundle)
 	return save(handover, bundle);
 }
 
-/* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
-static int store(const struct mrcd_bundle *bundle)
-{
-	int r = sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
-				       bundle->fds, bundle->count);
-
-	if (r <= 0)
-		return r < 0 ? r : -ENOTCONN;
-	/* It knows whose message that was only as long as we are there. */
-	r = sd_notify_barrier(0, BARRIER_US);
-	if (r < 0)
-		mrcd_warn("the service manager does not say that it has taken the state: %s",
-			  strerror(-r));
-	return 0;
-}
-
 static void finish(struct mrcd_handover *handover)
 {
 	struct mrcd_worker *worker = handover->worker;
+	uint32_t before = mrcd_client_side_count(worker->clients), count;
 	struct mrcd_bundle bundle;
 	int r;
 
 	mrcd_bundle_begin(&bundle);
 	r = pack(handover, &bundle);
+	count = mrcd_client_side_count(worker->clients);
 	if (r == 0)
-		r = store(&bundle);
+		r = mrcd_handover_store(&bundle);
 	if (r == 0) {
 		mrcd_client_side_leave(worker->clients);
 		mrcd_control_leave(worker->control);
-		mrcd_notice("left to the next daemon: %u program%s, after %llu us",
-			    mrcd_client_side_count(worker->clients),
-			    mrcd_client_side_count(worker->clients) == 1 ? "" : "s",
+		mrcd_notice("left to the next daemon: %u program%s, after %llu us", count,
+			    count == 1 ? "" : "s",
 			    (mrcd_worker_now(worker) - handover->begin_ns) / MRC_US);
+		if (count < before)
+			mrcd_warn("not left to it: %u that could not be passed on, and have ended",
+				  before - count);
 	} else {
 		mrcd_err(
 			"nothing is left to the next daemon, programs are told that this one ends: "
 			"%s",
-			r == -ENOSPC ? "there are too many" : strerror(-r));
+			r == -ETIMEDOUT ? "the service manager does not take it" : strerror(-r));
 	}
 	mrcd_bundle_fini(&bundle);
 	handover->done(handover->context);

@@ -16,14 +16,17 @@
  * process (DESIGN 7.13). Paths are opened anew. What does not fit is said in the
  * log, and the daemon starts with nothing; never with a part.
  *
- * What may differ in its configuration: everything but the host's name, and what
- * an engine or a client has in use (a peer that it has a channel to).
+ * What may differ in its configuration: everything but the host's name and the
+ * paths that were there. A program that cannot go on (its memory cannot be mapped,
+ * a peer that it has a channel to is gone, the kernel passes no more descriptors)
+ * ends alone, as if it had died.
  *
  * Threads: the worker's loop.
  */
 #ifndef MRCD_HANDOVER_H
 #define MRCD_HANDOVER_H
 
+#include "mrcd_bundle.h"
 #include "mrcd_worker.h"
 
 #define MRCD_HANDOVER_NAME        "mrcd-state" /* of what the manager keeps: FDNAME */
@@ -42,6 +45,11 @@ bool mrcd_handover_is_possible(void);
  */
 int mrcd_handover_begin(struct mrcd_worker *worker, mrcd_handover_done_fn done, void *context,
 			struct mrcd_handover **handover_out);
+/*
+ * Have the manager keep a bundle under MRCD_HANDOVER_NAME. 0: it has it. Negative errno: nobody
+ * has, for what it may have got or may yet get is empty; -ETIMEDOUT: it does not take it.
+ */
+int mrcd_handover_store(struct mrcd_bundle *bundle);
 /* Before the worker; NULL is fine. */
 void mrcd_handover_free(struct mrcd_handover *handover);
 

@@ -8,15 +8,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "mrcd_client.h"
 #include "mrcd_handover.h"
 #include "mrcd_image.h"
 #include "mrcd_log.h"
+#include "mrcd_notify.h"
 #include "mrcd_peer.h"
 
 #define PEERS_MAX (MRCD_PEERS_MAX + 2) /* the loop's two ends as well */
+#define WORD_NS   (1 * MRC_S)          /* for the manager to have room for a message */
 
 /* An engine's state, in the image. */
 struct heir {
@@ -30,6 +32,7 @@ struct mrcd_heritage {
 	struct mrcd_image_in in;     /* ours; after open, at the rails */
 	struct mrcd_parcel *parcels; /* ours */
 	uint32_t parcel_count;
+	bool is_spent; /* it did not fit, or something was taken: nobody else can use it */
 	uint64_t boot_id;
 	uint64_t begin_ns; /* when the daemon before us stopped */
 	uint64_t strangers;
@@ -84,7 +87,7 @@ static int heritage_unpack(struct mrcd_heritage *heritage, const int *fds, uint3
 	image = mrcd_parcel_next(heritage->parcels, heritage->parcel_count, MRCD_PARCEL_IMAGE, &at);
 	if (image == NULL) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES,
-			 heritage->parcel_count == 0 ? "a daemon has taken it before"
+			 heritage->parcel_count == 0 ? "it was taken before, or taken back"
 						     : "there is no state with the descriptors");
 		return -ENOENT;
 	}
@@ -101,12 +104,34 @@ struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
 	char why[MRCD_IMAGE_WHY_BYTES] = "out of memory";
 
 	/* Before it is used, so that nobody can use it twice. */
-	sd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_NAME);
+	mrcd_notify(WORD_NS, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_NAME);
 	if (heritage != NULL && heritage_unpack(heritage, fds, count, conf, why) == 0)
 		return heritage;
 	mrcd_warn("what the daemon before left cannot be used, starting with nothing: %s", why);
 	mrcd_heritage_free(heritage);
 	return NULL;
+}
+
+bool mrcd_heritage_give_back(struct mrcd_heritage *heritage)
+{
+	uint64_t now_ns = mrcd_worker_clock_ns();
+	struct mrcd_bundle bundle;
+	int r = 0;
+
+	if (heritage->is_spent || heritage->begin_ns > now_ns ||
+	    now_ns - heritage->begin_ns > MRCD_HERITAGE_PATIENCE_NS)
+		return false;
+	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_keep_spare(&bundle);
+	for (uint32_t i = 0; i < heritage->parcel_count && r == 0; i++)
+		r = mrcd_bundle_put(&bundle, &heritage->parcels[i]);
+	mrcd_bundle_use_spare(&bundle);
+	if (r == 0)
+		r = mrcd_handover_store(&bundle);
+	mrcd_bundle_fini(&bundle);
+	if (r < 0)
+		mrcd_warn("what the daemon before left cannot be given back: %s", strerror(-r));
+	return r == 0;
 }
 
 void mrcd_heritage_free(struct mrcd_heritage *heritage)
@@ -203,7 +228,7 @@ static int restore_peer(struct mrcd_heritage *heritage, struct mrcd_worker *work
 	return r;
 }
 
-int mrcd_heritage_apply(struct mrcd_heritage *heritage, struct mrcd_worker *worker)
+static int apply_engines(struct mrcd_heritage *heritage, struct mrcd_worker *worker)
 {
 	struct mrcd_image_in *in = &heritage->in;
 	uint64_t rail_count;
@@ -227,6 +252,14 @@ int mrcd_heritage_apply(struct mrcd_heritage *heritage, struct mrcd_worker *work
 	return r;
 }
 
+int mrcd_heritage_apply(struct mrcd_heritage *heritage, struct mrcd_worker *worker)
+{
+	int r = apply_engines(heritage, worker);
+
+	heritage->is_spent |= r < 0;
+	return r;
+}
+
 int mrcd_heritage_listener(struct mrcd_heritage *heritage, enum mrcd_parcel_kind kind,
 			   const char *path)
 {
@@ -241,8 +274,12 @@ int mrcd_heritage_listener(struct mrcd_heritage *heritage, enum mrcd_parcel_kind
 	    getsockname(parcel->fds[0], (struct sockaddr *)&addr, &addr_bytes) < 0 ||
 	    addr.sun_family != AF_UNIX || strncmp(addr.sun_path, path, sizeof(addr.sun_path)) != 0)
 		return -1;
+	/* Somebody has tidied up meanwhile: nobody could find it any more. */
+	if (access(path, F_OK) < 0)
+		return -1;
 	fd = parcel->fds[0];
 	parcel->fds[0] = -1;
+	heritage->is_spent = true;
 	return fd;
 }
 
@@ -252,6 +289,7 @@ int mrcd_heritage_apply_clients(struct mrcd_heritage *heritage, struct mrcd_work
 	uint32_t count;
 	int r;
 
+	heritage->is_spent = true;
 	r = mrcd_client_side_restore(worker->clients, heritage->peers, heritage->heir_count,
 				     &heritage->in, heritage->parcels, heritage->parcel_count, why);
 	if (r < 0) {

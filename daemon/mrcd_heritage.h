@@ -7,9 +7,11 @@
  *	mrcd_heritage_apply(heritage, worker);          boot id, counters, engines
  *	mrcd_worker_start(worker, client_fd, heritage); sockets and clients
  *
- * Any step may find that it does not fit. Then the worker is freed, which tells
+ * A step may find that it does not fit. Then the worker is freed, which tells
  * the clients that were taken over already that they have to attach again, and
- * another one starts with nothing.
+ * another one starts with nothing. When the daemon cannot start for another
+ * reason (a device that is not there yet, no memory) it is given back to the
+ * manager, for the next try, as long as clients can be thought to wait for it.
  *
  * Threads: the worker's loop, before it runs.
  */
@@ -18,6 +20,8 @@
 
 #include "mrcd_bundle.h"
 #include "mrcd_worker.h"
+
+#define MRCD_HERITAGE_PATIENCE_NS (10 * MRC_S) /* from the end of the daemon before us */
 
 /* What the daemon before us left. Owned by main(), until the worker has started. */
 struct mrcd_heritage;
@@ -28,6 +32,11 @@ struct mrcd_heritage;
  */
 struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
 					 const struct mrcd_conf *conf);
+/*
+ * The worker could not start, and has been freed: have the manager keep all of it. False: it is
+ * not whole any more, did not fit, has waited for MRCD_HERITAGE_PATIENCE_NS, or nobody keeps it.
+ */
+bool mrcd_heritage_give_back(struct mrcd_heritage *heritage);
 /* NULL is fine. Closes what was not taken. */
 void mrcd_heritage_free(struct mrcd_heritage *heritage);
 

@@ -359,7 +359,7 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 	mrcd_worker_recover_link(worker);
 
 	/* Carriers first: rails want to know their interfaces. Clients last: a connect must not
-	 * meet a half-built daemon. */
+	 * meet a half-built daemon, and what the daemon before us left is whole until then. */
 	r = mrcd_carrier_new(worker, &worker->carrier);
 	if (r < 0) {
 		mrcd_err("cannot listen to carrier events of the kernel: %s", strerror(-r));
@@ -381,6 +381,22 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 		goto err_close_fd;
 	}
 	worker->is_loop_open = true;
+	r = mrcd_health_new(worker, &worker->health);
+	if (r < 0) {
+		mrcd_err("cannot watch the health of rails: %s", strerror(-r));
+		goto err_close_fd;
+	}
+	r = mrcd_cards_new(worker, "/sys", &worker->cards);
+	if (r < 0) {
+		mrcd_err("cannot read what network cards count: %s", strerror(-r));
+		goto err_close_fd;
+	}
+	if (worker->conf->metrics.is_enabled)
+		r = mrcd_http_new(worker, &worker->http);
+	if (r < 0) {
+		mrcd_err("metrics cannot be set up: %s", strerror(-r));
+		goto err_close_fd;
+	}
 	r = mrcd_worker_open_clients(worker, client_fd, heritage);
 	if (r == 0)
 		r = mrcd_worker_open_control(worker, heritage);
@@ -388,22 +404,6 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 		r = mrcd_heritage_apply_clients(heritage, worker);
 	if (r < 0)
 		return r;
-	r = mrcd_health_new(worker, &worker->health);
-	if (r < 0) {
-		mrcd_err("cannot watch the health of rails: %s", strerror(-r));
-		return r;
-	}
-	r = mrcd_cards_new(worker, "/sys", &worker->cards);
-	if (r < 0) {
-		mrcd_err("cannot read what network cards count: %s", strerror(-r));
-		return r;
-	}
-	if (worker->conf->metrics.is_enabled)
-		r = mrcd_http_new(worker, &worker->http);
-	if (r < 0) {
-		mrcd_err("metrics cannot be set up: %s", strerror(-r));
-		return r;
-	}
 	mrcd_worker_now(worker);
 	for (int i = 0; i < 2; i++)
 		mrcd_peer_start(worker->loop_ends[i]);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Arenas of huge pages: when there are too few a program gets ordinary ones and the log says what to do; when there are
 # enough it gets them, from attach to a verified stream. The second part only in the virtual machine of tests/vm, whose
-# kernel may be asked for pages.
+# kernel may be asked for pages; there they also stay a program's when its daemon is started again.
+LAB_KEPT=1
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 
@@ -38,6 +39,11 @@ if [ "$LAB_PLACE" = guest ]; then
 	e2e_is b clients '.[0].landing_arena_bytes == 16777216' || lab_fail "15 MiB were not rounded up to 8 pages"
 	stream huge
 	[ "$(cat $pool/free_hugepages)" -lt 40 ] || lab_fail "nothing was written to a huge page"
+	lab_restart b
+	e2e_paths a 2
+	pages_are b 2097152 || lab_fail "after a restart there are others: $(e2e_get b clients tojson)"
+	stream after
+	! grep -q 'attaching again' "$LAB_DIR"/log/again.* || lab_fail "the program at b has noticed the restart"
 	lab_kill again TERM
 	lab_wait_for "the program to go" 10 e2e_clients_are b 0
 	lab_wait_for "its huge pages to come back" 10 pages_are_free 40

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Daemons are started again under their programs, one, the other, both at once, and while a rail is cut: streams both
-# ways and within a host, large messages half way, a message that is held, a listener and a channel that rest. Programs
-# see a pause and nothing else, and afterwards a daemon holds what it held before.
+# Daemons are started again under their programs, one, the other, both at once, while a rail is cut, and while one is
+# drained and another is drilled: streams both ways and within a host, large messages half way, a message that is held, a
+# listener and a channel that rest. Programs see a pause and nothing else, and afterwards a daemon holds what it held
+# before.
 LAB_KEPT=1
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
@@ -54,6 +55,25 @@ sent=$(e2e_get a rails '[.[].bytes_sent] | add')
 lab_restart a
 lab_restart b
 e2e_goes_on "after restarts around a cut" 30
+e2e_paths a 4
+# What an operator has drained stays so. A drill ends with the daemon that held it, and its rail is as it was; and one
+# restart may follow on the heels of another.
+rail_is() { e2e_is a rails ".[] | select(.name == \"$1\") | $2"; }
+lab_spawn drill a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" drill r3 --silence 60s --yes --stream none
+e2e_paths a 3
+lab_mrcctl a drain r1
+e2e_paths a 2
+ready=$(lab_kept_count a ready)
+kill -HUP "$(lab_pid mrcd-a)"
+lab_wait_for "the next daemon to be started" 20 lab_kept_above a start "$ready"
+kill -HUP "$(lab_pid mrcd-a)"
+lab_wait_for "the one after it to be ready" 20 lab_kept_above a start $((ready + 1))
+e2e_goes_on "after two restarts during a drill" 30
+lab_status drill 20
+[ "$LAB_STATUS" != 0 ] || lab_fail "a drill whose daemon has ended says that it went well"
+e2e_paths a 3
+rail_is r1 .drained || lab_fail "a drained rail is in service after a restart"
+lab_mrcctl a undrain r1
 e2e_paths a 4
 [ "$(boot_id a)" = "$before" ] || lab_fail "host a has forgotten its state: boot id $(boot_id a), before $before"
 e2e_is a rails "all(.[]; .bytes_sent > 0) and ([.[].bytes_sent] | add) >= $sent and $sent > 1e6" ||

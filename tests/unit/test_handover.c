@@ -1,207 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * mrcd_handover, mrcd_heritage: whole workers, and a thread that keeps
- * descriptors as a service manager does.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
+/* mrcd_handover, mrcd_heritage: what one daemon leaves the next one has, or nobody has it. */
+#include "handover_lab.h"
 
-#include <cmocka.h>
-
-#include "mrcd_bundle.h"
-#include "mrcd_client.h"
+#include "mrc/client.h"
 #include "mrcd_control.h"
-#include "mrcd_handover.h"
-#include "mrcd_heritage.h"
-#include "mrcd_log.h"
+#include "mrcd_crc.h"
+#include "mrcd_image.h"
 #include "mrcd_peer.h"
-
-#define FDS_MAX 16
-
-struct manager {
-	char dir[64], path[108];
-	int fd;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	char words[1024]; /* what it was told, one after the other */
-	int fds[FDS_MAX]; /* what it keeps */
-	uint32_t count;
-	struct mrcd_conf conf;
-};
-
-/* Until the socket is shut down. What is not to be kept is closed, which answers BARRIER=1. */
-static void *manager_run(void *context)
-{
-	struct manager *m = context;
-
-	for (;;) {
-		union {
-			struct cmsghdr align;
-			char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-		} control;
-		char text[512];
-		struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
-		struct msghdr msg = {
-			.msg_iov = &iov,
-			.msg_iovlen = 1,
-			.msg_control = &control,
-			.msg_controllen = sizeof(control),
-		};
-		ssize_t len = recvmsg(m->fd, &msg, MSG_CMSG_CLOEXEC);
-		struct cmsghdr *cmsg;
-		int fds[FDS_MAX];
-		size_t count = 0;
-
-		if (len <= 0)
-			return NULL;
-		text[len] = '\0';
-		cmsg = CMSG_FIRSTHDR(&msg);
-		if (cmsg != NULL && cmsg->cmsg_type == SCM_RIGHTS) {
-			count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			memcpy(fds, CMSG_DATA(cmsg), count * sizeof(int));
-		}
-		pthread_mutex_lock(&m->mutex);
-		snprintf(m->words + strlen(m->words), sizeof(m->words) - strlen(m->words), "%s\n",
-			 text);
-		for (size_t i = 0; i < count; i++) {
-			if (strstr(text, "FDSTORE=1") != NULL && m->count < FDS_MAX)
-				m->fds[m->count++] = fds[i];
-			else
-				close(fds[i]);
-		}
-		pthread_mutex_unlock(&m->mutex);
-	}
-}
-
-static bool manager_heard(struct manager *m, const char *word)
-{
-	bool is_there;
-
-	pthread_mutex_lock(&m->mutex);
-	is_there = strstr(m->words, word) != NULL;
-	pthread_mutex_unlock(&m->mutex);
-	return is_there;
-}
-
-/* It reads what it is told in a thread of its own: some time after it was said. */
-static void manager_hears(struct manager *m, const char *word)
-{
-	for (int i = 0; i < 10000 && !manager_heard(m, word); i++)
-		usleep(1000);
-	assert_true(manager_heard(m, word));
-}
-
-/* How many it keeps; what is in fds[] can be used then. */
-static uint32_t manager_kept(struct manager *m)
-{
-	uint32_t count;
-
-	pthread_mutex_lock(&m->mutex);
-	count = m->count;
-	pthread_mutex_unlock(&m->mutex);
-	return count;
-}
-
-static int setup(void **state)
-{
-	struct manager *m = calloc(1, sizeof(*m));
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct mrcd_conf_rail *rail = &m->conf.rails[0];
-
-	mrcd_log_init(LOG_CRIT);
-	snprintf(m->dir, sizeof(m->dir), "/tmp/mrc-handover-XXXXXX");
-	assert_non_null(mkdtemp(m->dir));
-	snprintf(m->path, sizeof(m->path), "%s/notify", m->dir);
-	memcpy(addr.sun_path, m->path, sizeof(addr.sun_path));
-	pthread_mutex_init(&m->mutex, NULL);
-	m->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(m->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(pthread_create(&m->thread, NULL, manager_run, m), 0);
-	setenv("NOTIFY_SOCKET", m->path, 1);
-
-	snprintf(m->conf.host, sizeof(m->conf.host), "a");
-	snprintf(m->conf.runtime_dir, sizeof(m->conf.runtime_dir), "%s", m->dir);
-	m->conf.handshake_timeout_ns = MRC_S;
-	m->conf.handshakes_max = 4;
-	snprintf(rail->name, sizeof(rail->name), "r0");
-	snprintf(rail->address, sizeof(rail->address), "127.0.0.1");
-	m->conf.rail_count = 1;
-	m->conf.clients = (struct mrcd_conf_client_limits){
-		.clients_max = 4,
-		.channels_max = 4,
-		.listeners_max = 2,
-		.sends_max = 8,
-		.window_messages = 8,
-		.landing_ring_bytes = 1U << 20,
-		.send_arena_bytes = 1U << 20,
-		.landing_arena_bytes = 1U << 20,
-	};
-	*state = m;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct manager *m = *state;
-	char path[128];
-
-	shutdown(m->fd, SHUT_RDWR);
-	pthread_join(m->thread, NULL);
-	close(m->fd);
-	for (uint32_t i = 0; i < m->count; i++)
-		close(m->fds[i]);
-	pthread_mutex_destroy(&m->mutex);
-	unsetenv("NOTIFY_SOCKET");
-	unlink(m->path);
-	/* What the next daemon was to listen at, where there was none. */
-	snprintf(path, sizeof(path), "%s/mrcd.sock", m->dir);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/control.sock", m->dir);
-	unlink(path);
-	assert_int_equal(rmdir(m->dir), 0);
-	free(m);
-	return 0;
-}
-
-static struct mrcd_worker *worker_start(struct manager *m)
-{
-	struct mrcd_worker *worker;
-
-	assert_int_equal(mrcd_worker_new(&m->conf, &worker), 0);
-	assert_int_equal(mrcd_worker_start(worker, -1, NULL), 0);
-	return worker;
-}
-
-static void on_done(void *context)
-{
-	++*(uint32_t *)context;
-}
-
-static void worker_leave(struct mrcd_worker *worker)
-{
-	struct mrcd_handover *handover;
-	uint32_t done = 0;
-
-	assert_true(mrcd_handover_is_possible());
-	assert_int_equal(mrcd_handover_begin(worker, on_done, &done, &handover), 0);
-	while (done == 0)
-		event_base_loop(worker->base, EVLOOP_ONCE);
-	mrcd_handover_free(handover);
-	mrcd_worker_free(worker);
-	assert_int_equal(done, 1);
-}
 
 static ino_t inode_of(const struct manager *m, const char *name)
 {
@@ -334,6 +139,477 @@ static void without_a_manager_nothing_is_left(void **state)
 	assert_int_equal(manager_kept(m), 0);
 }
 
+/* ---- what the manager does ---- */
+
+/* It has taken all of it and does not say so: what it finds in there, whenever it looks, is nothing. */
+static void a_manager_that_does_not_answer_has_nothing(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	struct prog prog;
+
+	m->is_deaf = true;
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	assert_int_equal(manager_kept(m), 1);
+	assert_int_equal(prog_state(&prog), MRC_RING_STATE_GONE);
+	assert_true(prog_is_ended(&prog));
+	assert_null(mrcd_heritage_open(m->fds, manager_kept(m), &m->conf));
+	prog_leave(&prog);
+}
+
+/* What lies unread when the daemon has gone is nobody's, for a manager that reads it later too. */
+static void a_manager_that_reads_nothing_is_not_waited_for(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	assert_int_equal(manager_kept(m), 0);
+	assert_int_equal(prog_state(&prog), MRC_RING_STATE_GONE);
+	assert_true(prog_is_ended(&prog));
+	while (manager_hear(m, MSG_DONTWAIT))
+		;
+	assert_int_equal(manager_kept(m), 1);
+	assert_null(mrcd_heritage_open(m->fds, manager_kept(m), &m->conf));
+	prog_leave(&prog);
+}
+
+/* ---- a program that stays ---- */
+
+/* The next daemon; NULL: it starts with nothing, or could not start. */
+static struct mrcd_worker *worker_go_on(struct manager *m, bool *is_given_back)
+{
+	struct mrcd_heritage *heritage;
+	struct mrcd_worker *worker;
+	int r;
+
+	*is_given_back = false;
+	heritage = mrcd_heritage_open(m->fds, manager_kept(m), &m->conf);
+	manager_forget(m);
+	if (heritage == NULL)
+		return NULL;
+	assert_int_equal(mrcd_worker_new(&m->conf, &worker), 0);
+	r = mrcd_heritage_apply(heritage, worker);
+	if (r == 0)
+		r = mrcd_worker_start(worker, -1, heritage);
+	if (r < 0) {
+		mrcd_worker_free(worker);
+		worker = NULL;
+		*is_given_back = mrcd_heritage_give_back(heritage);
+	}
+	mrcd_heritage_free(heritage);
+	return worker;
+}
+
+static void a_program_stays_with_whoever_comes(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	bool is_given_back;
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	/* And once more at once, before it has done anything. */
+	for (int i = 0; i < 2; i++) {
+		worker_leave(worker);
+		assert_int_equal(prog_state(&prog), MRC_RING_STATE_PAUSED);
+		worker = worker_go_on(m, &is_given_back);
+		assert_non_null(worker);
+	}
+	assert_int_equal(prog_state(&prog), MRC_RING_STATE_RUNNING);
+	assert_true(prog_is_served(&prog, worker));
+	mrcd_worker_free(worker);
+	assert_true(prog_is_ended(&prog));
+	prog_leave(&prog);
+}
+
+/* Somebody has tidied up in the runtime directory. */
+static void a_socket_that_nobody_could_find_is_made_anew(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	bool is_given_back;
+	char path[128];
+	struct prog prog, late;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	snprintf(path, sizeof(path), "%s/mrcd.sock", m->dir);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/control.sock", m->dir);
+	assert_int_equal(unlink(path), 0);
+	worker = worker_go_on(m, &is_given_back);
+	assert_non_null(worker);
+	assert_int_equal(access(path, F_OK), 0);
+	prog_attach(m, worker, &late, "two");
+	assert_true(prog_is_served(&prog, worker));
+	mrcd_worker_free(worker);
+	prog_leave(&late);
+	prog_leave(&prog);
+}
+
+#define CROWD          64U
+#define CROWD_CHANNELS 4U
+
+/* A program that speaks with itself: it has both ends of each of its channels. */
+struct member {
+	struct prog prog;
+	uint32_t ends[CROWD_CHANNELS]; /* of those that it has opened */
+	uint32_t end_count, accepted, arrived, answered;
+};
+
+static void member_hear(struct member *member)
+{
+	struct mrc_sqe sqe = {0};
+	struct mrc_cqe cqe;
+
+	while (prog_take(&member->prog, &cqe)) {
+		assert_int_equal(cqe.status, MRC_STATUS_OK);
+		sqe.channel = cqe.channel;
+		sqe.number = cqe.number;
+		switch (cqe.type) {
+		case MRC_CQE_INCOMING:
+			sqe.op = MRC_SQE_ACCEPT;
+			prog_submit(&member->prog, sqe);
+			break;
+		case MRC_CQE_CONNECTED:
+			if (cqe.user_data != 0)
+				member->ends[member->end_count++] = cqe.channel;
+			else
+				member->accepted++;
+			break;
+		case MRC_CQE_ARRIVED:
+			member->arrived++;
+			sqe.op = MRC_SQE_RELEASE;
+			prog_submit(&member->prog, sqe);
+			break;
+		case MRC_CQE_SENT:
+			assert_int_equal(cqe.level, MRC_LEVEL_COMMITTED);
+			member->answered++;
+			break;
+		default:
+			assert_int_equal(cqe.type, MRC_CQE_LISTENING);
+		}
+	}
+}
+
+static void member_send(const struct member *member)
+{
+	for (uint32_t i = 0; i < CROWD_CHANNELS; i++)
+		prog_submit(&member->prog, (struct mrc_sqe){
+						   .op = MRC_SQE_SEND,
+						   .level = MRC_LEVEL_COMMITTED,
+						   .channel = member->ends[i],
+						   .len_bytes = 100 + i,
+					   });
+}
+
+static void member_begin(struct manager *m, struct mrcd_worker *worker, struct member *member,
+			 uint32_t index)
+{
+	struct mrc_abi_request request = {.op = MRC_ABI_REQ_LISTEN};
+
+	prog_attach(m, worker, &member->prog, "one of many");
+	snprintf(request.target, sizeof(request.target), "s%u", index);
+	assert_int_equal(send(member->prog.fd, &request, sizeof(request), 0), sizeof(request));
+	request.op = MRC_ABI_REQ_CONNECT;
+	snprintf(request.target, sizeof(request.target), "a/s%u", index);
+	for (uint32_t i = 0; i < CROWD_CHANNELS; i++) {
+		request.user_data = i + 1;
+		assert_int_equal(send(member->prog.fd, &request, sizeof(request), 0),
+				 sizeof(request));
+	}
+	while (member->end_count < CROWD_CHANNELS || member->accepted < CROWD_CHANNELS) {
+		event_base_loop(worker->base, EVLOOP_NONBLOCK);
+		member_hear(member);
+	}
+}
+
+/* Half of what is sent is on its way when the daemon ends, and the rest is said while none is there. */
+static void hundreds_of_channels_go_on(void **state)
+{
+	struct mrcd_conf_service any = {.name = "*", .any = {.is_open = true}};
+	struct member *members = calloc(CROWD, sizeof(*members));
+	struct manager *m = *state;
+	struct mrcd_worker *worker;
+	bool is_given_back;
+	uint32_t done = 0;
+
+	for (int use = 0; use < MRCD_USES; use++)
+		any.of[use].is_open = true;
+	m->conf.services = &any;
+	m->conf.service_count = 1;
+	m->conf.clients.clients_max = CROWD;
+	m->conf.clients.channels_max = 2 * CROWD_CHANNELS;
+	m->conf.clients.sends_max = 2 * CROWD_CHANNELS;
+	worker = worker_start(m);
+	for (uint32_t i = 0; i < CROWD; i++)
+		member_begin(m, worker, &members[i], i);
+	for (uint32_t i = 0; i < CROWD; i++)
+		member_send(&members[i]);
+	event_base_loop(worker->base, EVLOOP_NONBLOCK);
+	worker_leave(worker);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		assert_int_equal(prog_state(&members[i].prog), MRC_RING_STATE_PAUSED);
+		member_send(&members[i]);
+	}
+	worker = worker_go_on(m, &is_given_back);
+	assert_non_null(worker);
+	assert_int_equal(mrcd_client_side_count(worker->clients), CROWD);
+	while (done < CROWD) {
+		event_base_loop(worker->base, EVLOOP_NONBLOCK);
+		done = 0;
+		for (uint32_t i = 0; i < CROWD; i++) {
+			member_hear(&members[i]);
+			done += members[i].answered == 2 * CROWD_CHANNELS;
+		}
+	}
+	for (uint32_t i = 0; i < CROWD; i++) {
+		assert_int_equal(members[i].arrived, 2 * CROWD_CHANNELS);
+		assert_false(prog_is_ended(&members[i].prog));
+		prog_leave(&members[i].prog);
+	}
+	mrcd_worker_free(worker);
+	free(members);
+}
+
+/* ---- what is the matter is something else ---- */
+
+static void a_daemon_that_cannot_start_leaves_it_as_it_was(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	bool is_given_back;
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	snprintf(m->conf.rails[0].address, sizeof(m->conf.rails[0].address), "nowhere");
+	for (int i = 0; i < 2; i++) {
+		assert_null(worker_go_on(m, &is_given_back));
+		assert_true(is_given_back);
+		assert_int_equal(manager_kept(m), 1);
+		assert_false(prog_is_ended(&prog));
+		assert_int_equal(prog_state(&prog), MRC_RING_STATE_PAUSED);
+	}
+	snprintf(m->conf.rails[0].address, sizeof(m->conf.rails[0].address), "127.0.0.1");
+	worker = worker_go_on(m, &is_given_back);
+	assert_non_null(worker);
+	assert_true(prog_is_served(&prog, worker));
+	mrcd_worker_free(worker);
+	prog_leave(&prog);
+}
+
+/* The state with some of its bytes set otherwise, in the place of the one that is kept. */
+static void image_forge(struct manager *m, size_t at, const void *bytes, size_t len_bytes)
+{
+	struct mrcd_parcel *parcels;
+	struct mrcd_bundle bundle;
+	uint8_t image[16384];
+	uint32_t count;
+	uint64_t body_bytes;
+	uint32_t crc;
+	ssize_t len;
+	int fd;
+
+	assert_int_equal(mrcd_bundle_take(m->fds, manager_kept(m), &parcels, &count), 0);
+	manager_forget(m);
+	mrcd_bundle_begin(&bundle);
+	for (uint32_t i = 0; i < count; i++) {
+		if (parcels[i].kind == MRCD_PARCEL_IMAGE) {
+			len = pread(parcels[i].fds[0], image, sizeof(image), 0);
+			assert_true(len > (ssize_t)(at + len_bytes) &&
+				    len < (ssize_t)sizeof(image));
+			memcpy(image + at, bytes, len_bytes);
+			body_bytes = (uint64_t)len - MRCD_IMAGE_HEADER_BYTES;
+			crc = mrcd_crc32c(0, image + MRCD_IMAGE_HEADER_BYTES, body_bytes);
+			memcpy(image + 16, &crc, sizeof(crc));
+			crc = mrcd_crc32c(0, image, 20);
+			memcpy(image + 20, &crc, sizeof(crc));
+			fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+			assert_true(fd >= 0);
+			assert_int_equal(write(fd, image, (size_t)len), len);
+			assert_int_equal(fcntl(fd, F_ADD_SEALS,
+					       F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW),
+					 0);
+			close(parcels[i].fds[0]);
+			parcels[i].fds[0] = fd;
+		}
+		assert_int_equal(mrcd_bundle_put(&bundle, &parcels[i]), 0);
+	}
+	mrcd_parcels_free(parcels, count);
+	m->fds[0] = fcntl(bundle.fds[0], F_DUPFD_CLOEXEC, 3);
+	m->count = 1;
+	mrcd_bundle_fini(&bundle);
+}
+
+static void programs_do_not_wait_for_ever_for_one_that_starts(void **state)
+{
+	const size_t begin_at = MRCD_IMAGE_HEADER_BYTES + MRC_NAME_MAX + 1 + 8;
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	uint64_t begin_ns;
+	bool is_given_back;
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	begin_ns = mrcd_worker_clock_ns() - MRCD_HERITAGE_PATIENCE_NS - MRC_MS;
+	image_forge(m, begin_at, &begin_ns, sizeof(begin_ns));
+	snprintf(m->conf.rails[0].address, sizeof(m->conf.rails[0].address), "nowhere");
+	assert_null(worker_go_on(m, &is_given_back));
+	assert_false(is_given_back);
+	assert_int_equal(manager_kept(m), 0);
+	assert_true(prog_is_ended(&prog));
+	prog_leave(&prog);
+}
+
+/* It would fit no better the next time. */
+static void what_does_not_fit_is_not_left_for_another_try(void **state)
+{
+	const size_t boot_id_at = MRCD_IMAGE_HEADER_BYTES + MRC_NAME_MAX + 1;
+	const uint64_t boot_id = 1; /* and the engines' is another */
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	bool is_given_back;
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	image_forge(m, boot_id_at, &boot_id, sizeof(boot_id));
+	assert_null(worker_go_on(m, &is_given_back));
+	assert_false(is_given_back);
+	assert_true(prog_is_ended(&prog));
+	prog_leave(&prog);
+}
+
+/* An older daemon after a newer one, as when an upgrade is taken back. */
+static void who_has_written_another_version_has_left_nothing(void **state)
+{
+	const uint32_t version = MRCD_IMAGE_VERSION + 1;
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	uint64_t boot_id = worker->boot_id;
+	bool is_given_back;
+	struct prog prog;
+
+	prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	image_forge(m, 4, &version, sizeof(version));
+	assert_null(worker_go_on(m, &is_given_back));
+	/* Told at once, not when the next daemon is there; and it may come again. */
+	assert_true(prog_is_ended(&prog));
+	prog_leave(&prog);
+	worker = worker_start(m);
+	assert_int_not_equal(worker->boot_id, boot_id);
+	prog_attach(m, worker, &prog, "one");
+	assert_true(prog_is_served(&prog, worker));
+	mrcd_worker_free(worker);
+	prog_leave(&prog);
+}
+
+/* ---- another configuration ---- */
+
+static void swap_paths(struct mrcd_conf_peer *peer)
+{
+	struct mrcd_conf_path first = peer->paths[0];
+
+	peer->paths[0] = peer->paths[1];
+	peer->paths[1] = first;
+}
+
+static void other_address(struct mrcd_conf_peer *peer)
+{
+	snprintf(peer->paths[1].address, sizeof(peer->paths[1].address), "127.0.0.9");
+}
+
+static void other_port(struct mrcd_conf_peer *peer)
+{
+	peer->paths[0].port = 9;
+}
+
+static void other_rail(struct mrcd_conf_peer *peer)
+{
+	peer->paths[0].rail_index = 1;
+}
+
+static void one_less(struct mrcd_conf_peer *peer)
+{
+	peer->path_count = 1;
+}
+
+static void one_more(struct mrcd_conf_peer *peer)
+{
+	peer->paths[2] = peer->paths[1];
+	peer->paths[2].port = 3;
+	peer->path_count = 3;
+}
+
+static void the_same(struct mrcd_conf_peer *peer)
+{
+}
+
+/* The engine knows paths by their places: a path that is listed still has the place it had. */
+static void paths_have_the_places_they_had(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*change)(struct mrcd_conf_peer *peer);
+		bool is_kept[2];
+	} cases[] = {
+		{"the same", the_same, {true, true}},
+		{"one more, at the end", one_more, {true, true}},
+		{"in another order", swap_paths, {true, true}},
+		{"to another address", other_address, {true, false}},
+		{"to another port", other_port, {false, true}},
+		{"by another rail", other_rail, {false, true}},
+		{"one is gone", one_less, {true, false}},
+	};
+	struct manager *m = *state;
+	struct mrcd_conf_peer peer = {
+		.name = "b",
+		.path_count = 2,
+		.paths = {{.rail_index = 0, .address = "127.0.0.2", .port = 1},
+			  {.rail_index = 1, .address = "127.0.0.3", .port = 2}},
+	};
+	struct mrcd_conf_peer now;
+
+	m->conf.rails[1] = m->conf.rails[0];
+	snprintf(m->conf.rails[1].name, sizeof(m->conf.rails[1].name), "r1");
+	m->conf.rail_count = 2;
+	m->conf.peers = &now;
+	m->conf.peer_count = 1;
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		struct mrcd_heritage *heritage;
+		struct mrcd_worker *worker;
+		uint32_t marks[2];
+
+		now = peer;
+		worker = worker_start(m);
+		for (uint8_t p = 0; p < 2; p++)
+			marks[p] = mrcd_peer_path_mark(worker->peers[0], p);
+		worker_leave(worker);
+		heritage = mrcd_heritage_open(m->fds, manager_kept(m), &m->conf);
+		manager_forget(m);
+		assert_non_null(heritage);
+		cases[i].change(&now);
+		assert_int_equal(mrcd_worker_new(&m->conf, &worker), 0);
+		assert_int_equal(mrcd_heritage_apply(heritage, worker), 0);
+		for (uint8_t p = 0; p < 2; p++) {
+			bool is_kept = mrcd_peer_path_mark(worker->peers[0], p) == marks[p];
+
+			if (is_kept != cases[i].is_kept[p])
+				fail_msg("%s: path %d has %s place", cases[i].name, p,
+					 is_kept ? "its" : "another");
+		}
+		mrcd_worker_free(worker);
+		mrcd_heritage_free(heritage);
+	}
+}
+
 #define handover_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -344,6 +620,17 @@ int main(void)
 		handover_test(another_host_takes_nothing),
 		handover_test(a_part_of_it_is_nothing),
 		handover_test(without_a_manager_nothing_is_left),
+		handover_test(a_manager_that_does_not_answer_has_nothing),
+		cmocka_unit_test_setup_teardown(a_manager_that_reads_nothing_is_not_waited_for,
+						setup_alone, teardown),
+		handover_test(a_program_stays_with_whoever_comes),
+		handover_test(hundreds_of_channels_go_on),
+		handover_test(a_socket_that_nobody_could_find_is_made_anew),
+		handover_test(a_daemon_that_cannot_start_leaves_it_as_it_was),
+		handover_test(programs_do_not_wait_for_ever_for_one_that_starts),
+		handover_test(who_has_written_another_version_has_left_nothing),
+		handover_test(what_does_not_fit_is_not_left_for_another_try),
+		handover_test(paths_have_the_places_they_had),
 	};
 
 	return cmocka_run_group_tests_name("handover", tests, NULL, NULL);
