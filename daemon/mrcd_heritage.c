@@ -298,6 +298,7 @@ int mrcd_heritage_apply_clients(struct mrcd_heritage *heritage, struct mrcd_work
 		return r;
 	}
 	mrcd_client_side_resume(worker->clients);
+	mrcd_client_side_hold_to_rules(worker->clients);
 	count = mrcd_client_side_count(worker->clients);
 	mrcd_notice("going on where the daemon before stopped, %llu ms ago: %u program%s",
 		    (mrcd_worker_now(worker) - heritage->begin_ns) / MRC_MS, count,
