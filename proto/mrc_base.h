@@ -37,6 +37,16 @@ _Noreturn void abort(void); /* the one thing the engine takes from libc beside m
 #define MRC_FRAG_BYTES_MAX \
 	(256U * 1024U) /* of one fragment's payload; a peer's larger one is -EPROTO */
 
+/* a * b / c. Nearly always 64 bits hold the product, and 128 cost some fifty instructions more. */
+static inline uint64_t mrc_mul_div(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t product;
+
+	if (!__builtin_mul_overflow(a, b, &product))
+		return product / c;
+	return (uint64_t)((unsigned __int128)a * b / c);
+}
+
 /* Memory for set-up, lent by the embedder; never called on the data path. alloc answers zeroed memory or NULL. */
 struct mrc_alloc {
 	void *(*alloc)(void *context, size_t bytes);

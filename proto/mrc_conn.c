@@ -416,8 +416,8 @@ static bool is_drained(struct mrc_conn *conn, struct mrc_channel *ch)
 /* Memory of void messages, which their sender may still have been writing. */
 static void void_advance(struct mrc_conn *conn, struct mrc_channel *ch)
 {
-	if (!ch->void_draining || ch->state == MRC_CH_ENDED)
-		return; /* an ended one drains whole */
+	if (ch->state == MRC_CH_ENDED)
+		return; /* it drains whole */
 	if (!mrc_drain_is_over(conn, &ch->void_drain)) {
 		mrc_list_push_once(&conn->drain_work, &ch->in_drain);
 		return;
@@ -533,10 +533,12 @@ void mrc_conn_touch(struct mrc_conn *conn, struct mrc_channel *ch)
 		ch->void_count--;
 		mrc_ctl_append(conn, MRC_WIRE_VOID, ch, mrc_channel_out_number(ch, slot));
 	}
-	void_advance(conn, ch);
-	end_advance(conn, ch);
-	if (mrc_conn_channel_has_work(ch))
-		mrc_list_push_once(&conn->client_work, &ch->in_clients);
+	if (ch->void_draining)
+		void_advance(conn, ch);
+	if (ch->end_wanted || ch->state == MRC_CH_CLOSING || ch->state == MRC_CH_ENDED)
+		end_advance(conn, ch);
+	if (mrc_list_is_empty(&ch->in_clients) && mrc_conn_channel_has_work(ch))
+		mrc_list_push(&conn->client_work, &ch->in_clients);
 	if (ch->is_detached)
 		return;
 	facts = ch->facts & ~(uint32_t)MRC_FACT_STATE_LAZY;

@@ -452,6 +452,9 @@ static struct mrc_path *path_for_data(struct mrc_conn *conn, uint64_t len, uint6
 	uint64_t best_ns = MRC_NEVER;
 	uint64_t open_ns = MRC_NEVER;
 
+	/* So soon there that it goes along whatever the others would take: they need not be asked. */
+	if (len <= MRC_ALONG_LEN_MAX && is_along(conn, avoided, len, 0))
+		return &conn->paths[conn->along_index];
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 		uint64_t eta_ns;
@@ -783,10 +786,27 @@ static bool next_path_action(struct mrc_conn *conn, struct mrc_action *act)
 	return false;
 }
 
+/* Has any path a flag set? Mostly none has, and this is asked for each action. */
+static bool paths_want_something(const struct mrc_conn *conn)
+{
+	uint64_t any = 0;
+
+	for (uint8_t i = 0; i < conn->path_count; i++) {
+		const struct mrc_path *path = &conn->paths[i];
+
+		any |= path->do_any | path->say_any | path->tell_any;
+	}
+	return any != 0;
+}
+
 bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uint64_t now_ns)
 {
+	bool is_path_due;
+
 	conn->now_ns = MRC_MAX(conn->now_ns, now_ns);
-	if (next_path_action(conn, act_out))
+	/* What comes between this and their frames sets none of them. */
+	is_path_due = paths_want_something(conn);
+	if (is_path_due && next_path_action(conn, act_out))
 		return true;
 	if (conn->do_reset) {
 		conn->do_reset = false;
@@ -796,8 +816,10 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 	if (mrc_conn_next_hold(conn, act_out) || mrc_conn_next_client(conn, act_out))
 		return true;
 	if (conn->epoch) {
-		if (next_path_frame(conn, act_out) || next_fence_frame(conn, act_out) ||
-		    next_ctl_frame(conn, act_out) || next_fact_frame(conn, act_out) ||
+		if (is_path_due &&
+		    (next_path_frame(conn, act_out) || next_fence_frame(conn, act_out)))
+			return true;
+		if (next_ctl_frame(conn, act_out) || next_fact_frame(conn, act_out) ||
 		    next_resend(conn, act_out) || next_data(conn, act_out) ||
 		    next_ack(conn, act_out))
 			return true;

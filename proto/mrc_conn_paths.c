@@ -313,7 +313,7 @@ static void rates_compare(struct mrc_conn *conn)
 
 int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t count)
 {
-	struct mrc_record newest = {0};
+	struct mrc_record *newest = NULL; /* its place is not another frame's before we return */
 	struct mrc_record *record;
 	uint64_t bytes = 0;
 
@@ -329,13 +329,12 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 		if (record->kind == MRC_REC_FRAG && !record->is_moved)
 			bytes += record->len;
 		if (record->is_eliciting)
-			newest = *record;
-		if (record->is_moved)
-			newest.queued = 0;
+			newest = record;
+		if (record->is_moved && newest)
+			newest->queued = 0;
 		record_acked(conn, record);
 	}
-	mrc_path_acked(path, newest.is_eliciting ? &newest : NULL, bytes, &conn->limits,
-		       conn->now_ns);
+	mrc_path_acked(path, newest, bytes, &conn->limits, conn->now_ns);
 	rates_compare(conn);
 	path->evidence_ns = MRC_NEVER;
 	path->judge_ns = path->oldest_sent_ns;

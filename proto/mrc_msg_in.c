@@ -122,6 +122,9 @@ bool mrc_channel_in_may_settle(const struct mrc_channel *ch, uint64_t settled)
 
 bool mrc_channel_in_settled(struct mrc_channel *ch, struct mrc_range_pool *pool, uint64_t settled)
 {
+	/* As nearly every fragment says: nothing new, and nothing old is still to be followed. */
+	if (settled <= ch->peer_settled_stated && ch->peer_settled == ch->peer_settled_stated)
+		return true;
 	if (!mrc_channel_in_may_settle(ch, settled))
 		return false;
 	ch->peer_settled_stated = MRC_MAX(ch->peer_settled_stated, settled);
@@ -195,8 +198,11 @@ int mrc_channel_in_learn(struct mrc_channel *ch, uint64_t number, uint64_t len, 
 	msg->is_granted = is_eager;
 	msg->len = len;
 	msg->addr = is_eager ? position : 0;
-	if (!is_eager && !msg->is_void)
+	if (is_eager)
+		return 0;
+	if (!msg->is_void)
 		mrc_bits_set(&ch->ask_bits, slot_of(ch, number));
+	ring_advance(ch); /* it takes no place there: what was released behind it is free */
 	return 0;
 }
 
@@ -205,11 +211,14 @@ int64_t mrc_channel_in_here(struct mrc_channel *ch, struct mrc_range_pool *pool,
 {
 	uint32_t slot = slot_of(ch, number);
 	struct mrc_msg_in *msg = &ch->in[slot];
-	int64_t added = mrc_range_set_add(pool, &msg->here, offset, offset + len);
+	bool is_all = len == msg->len && msg->here.bytes == 0;
+	/* What comes in one piece is never remembered as a range. */
+	int64_t added =
+		is_all ? (int64_t)len : mrc_range_set_add(pool, &msg->here, offset, offset + len);
 
 	if (added < 0)
 		return added;
-	if (msg->here.bytes == msg->len && !msg->is_whole) {
+	if ((is_all || msg->here.bytes == msg->len) && !msg->is_whole) {
 		msg->is_whole = true;
 		/* One range says as much as none from here on: give the node back. */
 		mrc_range_set_clear(pool, &msg->here);

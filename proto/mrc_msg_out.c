@@ -198,12 +198,14 @@ bool mrc_channel_out_level(struct mrc_channel *ch, uint64_t number, enum mrc_lvl
 	return true;
 }
 
-/* Raise one count to `to`, giving each message passed its level. */
-static bool count_to(struct mrc_channel *ch, uint64_t *known, uint64_t to, enum mrc_lvl level)
+/* Raise one count to `to`, giving each message passed its level; those before `from` have more already. */
+static bool count_to(struct mrc_channel *ch, uint64_t *known, uint64_t from, uint64_t to,
+		     enum mrc_lvl level)
 {
 	if (to > ch->admit_next)
 		return false;
-	for (uint64_t n = MRC_MAX(*known, ch->settled); n < to; n++) {
+	from = MRC_MAX(from, *known);
+	for (uint64_t n = MRC_MAX(from, ch->settled); n < to; n++) {
 		struct mrc_msg_out *msg = mrc_channel_out(ch, n);
 
 		/* A void message counts as passed in every count; its own LEVEL said so before. */
@@ -219,9 +221,10 @@ static bool count_to(struct mrc_channel *ch, uint64_t *known, uint64_t to, enum 
 bool mrc_channel_out_counts(struct mrc_channel *ch, uint64_t delivered, uint64_t visible,
 			    uint64_t final)
 {
-	return count_to(ch, &ch->delivered_known, delivered, MRC_LVL_PLACED) &&
-	       count_to(ch, &ch->visible_known, visible, MRC_LVL_VISIBLE) &&
-	       count_to(ch, &ch->final_known, final, MRC_LVL_COMMITTED);
+	return count_to(ch, &ch->final_known, 0, final, MRC_LVL_COMMITTED) &&
+	       count_to(ch, &ch->visible_known, final, visible, MRC_LVL_VISIBLE) &&
+	       count_to(ch, &ch->delivered_known, MRC_MAX(final, visible), delivered,
+			MRC_LVL_PLACED);
 }
 
 uint32_t mrc_channel_done_slot(const struct mrc_channel *ch)

@@ -173,7 +173,7 @@ struct mrc_record *mrc_path_pop(struct mrc_path *path, uint64_t count)
 static void least_sample(struct mrc_path *path, const struct mrc_record *newest, uint64_t now_ns)
 {
 	uint64_t delay_ns = MRC_MAX(now_ns - newest->sent_ns, 1);
-	uint64_t least = (uint64_t)((unsigned __int128)newest->queued * MRC_S / delay_ns);
+	uint64_t least = mrc_mul_div(newest->queued, MRC_S, delay_ns);
 
 	path->rate_least = MRC_MAX(least, path->rate_least / 8 * 7);
 }
@@ -192,7 +192,7 @@ static void window_set(struct mrc_path *path, const struct mrc_limits *limits)
 		return;
 	if (path->rtt.min_ns != MRC_NEVER)
 		span_ns += path->rtt.min_ns;
-	window = (uint64_t)((unsigned __int128)rate_known(path) * span_ns / MRC_S);
+	window = mrc_mul_div(rate_known(path), span_ns, MRC_S);
 	window = MRC_MAX(window, limits->path_window_bytes_min);
 	path->window_bytes = MRC_MIN(window, limits->path_window_bytes_max);
 }
@@ -339,8 +339,7 @@ static uint64_t path_rate(const struct mrc_path *path)
 /* How much longer than an idle path it takes when so many bytes are in flight. */
 static uint64_t queue_ns(const struct mrc_path *path, uint64_t bytes, uint64_t rate)
 {
-	return MRC_MAX((uint64_t)((unsigned __int128)bytes * MRC_S / rate),
-		       mrc_queue_ns(&path->queue, bytes));
+	return MRC_MAX(mrc_mul_div(bytes, MRC_S, rate), mrc_queue_ns(&path->queue, bytes));
 }
 
 uint64_t mrc_path_eta_ns(const struct mrc_path *path, uint64_t len, uint64_t now_ns)
@@ -375,7 +374,7 @@ uint32_t mrc_path_frag_bytes(const struct mrc_path *path, uint32_t frag_bytes_ma
 
 	if (path->rate.best == 0)
 		return MRC_MIN(frag_bytes_max, 2 * FRAG_BYTES_MIN);
-	bytes = (uint64_t)((unsigned __int128)rate_known(path) * FRAG_NS / MRC_S);
+	bytes = mrc_mul_div(rate_known(path), FRAG_NS, MRC_S);
 	bytes = bytes / FRAG_GRAIN * FRAG_GRAIN;
 	bytes = MRC_MAX(bytes, FRAG_BYTES_MIN);
 	return (uint32_t)MRC_MIN(bytes, frag_bytes_max);

@@ -66,8 +66,7 @@ void mrc_rate_sample(struct mrc_rate *rate, uint64_t bytes, uint64_t delivered_t
 	rate->delivered_ns = now_ns;
 	if (span_ns < 10 * MRC_US || rate->delivered_bytes <= delivered_then)
 		return; /* too short to divide by */
-	sample = (uint64_t)((unsigned __int128)(rate->delivered_bytes - delivered_then) * MRC_S /
-			    span_ns);
+	sample = mrc_mul_div(rate->delivered_bytes - delivered_then, MRC_S, span_ns);
 	if (is_app_limited && sample <= rate->best)
 		return;
 	if (rate->window_start_ns == 0)
@@ -101,5 +100,5 @@ uint64_t mrc_queue_ns(const struct mrc_queue *queue, uint64_t bytes)
 {
 	if (queue->kib_kib == 0)
 		return 0;
-	return (uint64_t)((unsigned __int128)queue->kib_ns * bytes / queue->kib_kib / 1024);
+	return mrc_mul_div(queue->kib_ns, bytes, queue->kib_kib * 1024);
 }

@@ -156,6 +156,13 @@ static void large_numbers_do_not_overflow(void **state)
 	assert_true(rate.best == 50000000000ULL);
 }
 
+static void a_product_of_more_than_64_bits_is_divided_all_the_same(void **state)
+{
+	assert_true(mrc_mul_div(6, 7, 4) == 10);
+	assert_true(mrc_mul_div(1ULL << 40, 3ULL << 30, 1ULL << 40) == 3ULL << 30);
+	assert_true(mrc_mul_div(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+}
+
 static void a_queue_costs_what_it_cost_lately(void **state)
 {
 	struct mrc_queue queue;
@@ -199,6 +206,7 @@ int main(void)
 		cmocka_unit_test(an_app_limited_sample_can_only_raise),
 		cmocka_unit_test(spans_too_short_to_divide_by_are_no_samples),
 		cmocka_unit_test(large_numbers_do_not_overflow),
+		cmocka_unit_test(a_product_of_more_than_64_bits_is_divided_all_the_same),
 		cmocka_unit_test(a_queue_costs_what_it_cost_lately),
 		cmocka_unit_test(a_queue_of_any_length_and_delay_does_not_overflow),
 	};
