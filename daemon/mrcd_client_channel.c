@@ -200,19 +200,10 @@ void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *
 {
 	uint32_t index = shadow->channel_id & ((1U << client->channel_bits) - 1);
 	struct mrcd_channel *channel = &client->channels[index];
-	struct mrc_event_in ev = {.kind = MRC_EV_VISIBLE};
 
 	if (channel->id != shadow->channel_id)
 		return;
 	switch ((enum mrcd_told)shadow->told) {
-	case MRCD_TOLD_ARRIVED:
-		if (channel->is_engine_done)
-			return;
-		ev.msg.channel = channel->engine_id;
-		ev.msg.number = shadow->number;
-		/* Committed before it was seen to be visible, or over: no news then. */
-		mrcd_client_side_tell(client->side, channel->peer, &ev);
-		return;
 	case MRCD_TOLD_GAP:
 		channel->gaps_unread--;
 		return;
@@ -220,11 +211,28 @@ void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *
 		channel->is_last_unread = false;
 		mrcd_channel_retire(client, channel);
 		return;
+	case MRCD_TOLD_ARRIVED:
 	case MRCD_TOLD_PLAIN:
 	case MRCD_TOLD_ANSWER:
 	case MRCD_TOLD_LATE:
 		return;
 	}
+}
+
+void mrcd_channel_on_arrivals_seen(struct mrcd_client *client, const struct mrcd_shadow *shadow,
+				   uint32_t more)
+{
+	uint32_t index = shadow->channel_id & ((1U << client->channel_bits) - 1);
+	struct mrcd_channel *channel = &client->channels[index];
+	struct mrc_event_in ev = {.kind = MRC_EV_VISIBLE};
+
+	if (channel->id != shadow->channel_id || channel->is_engine_done)
+		return;
+	ev.msg.channel = channel->engine_id;
+	ev.msg.number = shadow->number;
+	ev.msg.more = more;
+	/* Committed before it was seen to be visible, or over: no news then. */
+	mrcd_client_side_tell(client->side, channel->peer, &ev);
 }
 
 /* ---- what clients ask by name ---- */
@@ -350,6 +358,65 @@ void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_reques
 
 /* ---- what clients submit ---- */
 
+void mrcd_client_tell_releases(struct mrcd_client *client)
+{
+	struct mrcd_releases *releases = &client->releases;
+	struct mrc_event_in ev = {.kind = MRC_EV_RELEASE};
+
+	if (releases->count == 0)
+		return;
+	ev.msg.channel = releases->channel->engine_id;
+	ev.msg.number = releases->number;
+	ev.msg.more = releases->count - 1;
+	ev.msg.visible_ns = releases->visible_ns;
+	ev.msg.verdict_ns = releases->verdict_ns;
+	releases->count = 0;
+	/* -EALREADY, -ENOENT: settled in another way meanwhile. */
+	mrcd_client_side_tell(client->side, releases->channel->peer, &ev);
+}
+
+/* The engine hears of those that follow each other at once, when something else comes. */
+static void release_tell(struct mrcd_client *client, struct mrcd_channel *channel,
+			 const struct mrc_sqe *sqe)
+{
+	struct mrcd_releases *releases = &client->releases;
+
+	if (releases->count > 0 && releases->channel == channel &&
+	    sqe->number == releases->number + releases->count && sqe->visible_ns == 0 &&
+	    sqe->stamp_ns == 0 && releases->visible_ns == 0 && releases->verdict_ns == 0) {
+		releases->count++;
+		return;
+	}
+	mrcd_client_tell_releases(client);
+	*releases = (struct mrcd_releases){
+		.channel = channel,
+		.number = sqe->number,
+		.count = 1,
+		.visible_ns = sqe->visible_ns,
+		.verdict_ns = sqe->stamp_ns,
+	};
+	/* Else the channel may be gone before anything else comes. */
+	if (channel->state != MRCD_CHANNEL_UP)
+		mrcd_client_tell_releases(client);
+}
+
+static void submit_release(struct mrcd_client *client, struct mrcd_channel *channel,
+			   struct mrcd_msg *msg, const struct mrc_sqe *sqe)
+{
+	bool was_waited_for = msg->is_engine_done && !msg->is_eager;
+
+	msg->state = MRCD_MSG_RELEASED;
+	if (msg->is_eager && mrcd_client_poison_hold(client, channel, msg))
+		return;
+	if (msg->is_eager || msg->is_engine_done)
+		mrcd_msg_give(client, channel, msg);
+	if (was_waited_for)
+		mrcd_client_grant(client);
+	if (!channel->is_engine_done)
+		release_tell(client, channel, sqe);
+	mrcd_channel_retire(client, channel);
+}
+
 /* COMMIT, REJECT, RELEASE. */
 static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *channel,
 			   const struct mrc_sqe *sqe, const char *text)
@@ -378,9 +445,11 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 				  (unsigned long long)sqe->number);
 		return;
 	}
-	ev.kind = sqe->op == MRC_SQE_COMMIT   ? MRC_EV_COMMIT
-		  : sqe->op == MRC_SQE_REJECT ? MRC_EV_REJECT
-					      : MRC_EV_RELEASE;
+	if (sqe->op == MRC_SQE_RELEASE) {
+		submit_release(client, channel, msg, sqe);
+		return;
+	}
+	ev.kind = sqe->op == MRC_SQE_COMMIT ? MRC_EV_COMMIT : MRC_EV_REJECT;
 	ev.msg.channel = channel->engine_id;
 	ev.msg.number = sqe->number;
 	ev.msg.code = sqe->code;
@@ -388,17 +457,6 @@ static void submit_verdict(struct mrcd_client *client, struct mrcd_channel *chan
 	ev.msg.text_len = (uint8_t)sqe->text_len;
 	ev.msg.visible_ns = sqe->visible_ns;
 	ev.msg.verdict_ns = sqe->stamp_ns;
-	if (sqe->op == MRC_SQE_RELEASE) {
-		bool was_waited_for = msg->is_engine_done && !msg->is_eager;
-
-		msg->state = MRCD_MSG_RELEASED;
-		if (msg->is_eager && mrcd_client_poison_hold(client, channel, msg))
-			return;
-		if (msg->is_eager || msg->is_engine_done)
-			mrcd_msg_give(client, channel, msg);
-		if (was_waited_for)
-			mrcd_client_grant(client);
-	}
 	/* -EALREADY, -ENOENT: settled in another way meanwhile. */
 	if (!channel->is_engine_done)
 		mrcd_client_side_tell(client->side, channel->peer, &ev);
@@ -499,6 +557,8 @@ void mrcd_client_submit(struct mrcd_client *client, const struct mrc_sqe *sqe, c
 	struct mrcd_channel *channel;
 	bool was_one;
 
+	if (sqe->op != MRC_SQE_RELEASE)
+		mrcd_client_tell_releases(client);
 	if (!flags_are_good(sqe)) {
 		mrcd_client_break(client, "it set flags 0x%x in a submission of kind %u",
 				  sqe->flags, sqe->op);

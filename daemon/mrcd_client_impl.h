@@ -203,6 +203,18 @@ struct mrcd_listener {
 	uint32_t backlog; /* INCOMING channels of it */
 };
 
+/*
+ * Released messages of one channel, one number after the other, of which the engine has not
+ * heard: while submissions are taken, and no longer than they say nothing else.
+ */
+struct mrcd_releases {
+	struct mrcd_channel *channel;
+	uint64_t number; /* of the first */
+	uint32_t count;  /* 0: none */
+	/* Of a traced one, which stands alone, as its client says. */
+	uint64_t visible_ns, verdict_ns;
+};
+
 /* A mapped memfd. Owned by the client. */
 struct mrcd_map {
 	uint8_t *addr; /* NULL: none */
@@ -289,6 +301,7 @@ struct mrcd_client {
 	struct mrcd_msg *msgs_free;
 	struct mrcd_msg **buckets; /* channels_max * window */
 	struct mrcd_want_list wants;
+	struct mrcd_releases releases;
 	struct mrcd_msg *batch;          /* members named so far, last first */
 	bool is_batch_spoilt;            /* one named was not a message the client holds */
 	struct mrcd_arena *ring_arena;   /* the upper half of the landing arena: landing rings */
@@ -477,6 +490,11 @@ void mrcd_channel_event(struct mrcd_client *client, const struct mrcd_channel *c
 			enum mrc_event_kind kind, struct mrc_event_in *ev_out);
 /* The client took an entry of this channel. */
 void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *shadow);
+/* The engine hears now what it has not heard of. */
+void mrcd_client_tell_releases(struct mrcd_client *client);
+/* The client has taken these arrivals: `shadow` is the first, and `more` follow by their numbers. */
+void mrcd_channel_on_arrivals_seen(struct mrcd_client *client, const struct mrcd_shadow *shadow,
+				   uint32_t more);
 /* No more sends: it ends when all are settled. An incoming one is refused. */
 void mrcd_channel_close(struct mrcd_client *client, struct mrcd_channel *channel);
 /* Refuse who waits in its line, and free it. */

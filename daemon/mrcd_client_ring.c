@@ -92,6 +92,28 @@ void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *
 	}
 }
 
+static const struct mrcd_shadow *shadow_at(const struct mrcd_client *client, uint32_t position)
+{
+	return &client->shadows[position & (client->cq_entry_count - 1)];
+}
+
+/* Of the next `count` entries, how many are arrivals on its channel whose numbers follow this one's. */
+static uint32_t arrivals_behind(const struct mrcd_client *client, const struct mrcd_shadow *first,
+				uint32_t count)
+{
+	uint32_t more = 0;
+
+	while (more < count) {
+		const struct mrcd_shadow *next = shadow_at(client, client->cq_head + 1 + more);
+
+		if (next->told != MRCD_TOLD_ARRIVED || next->channel_id != first->channel_id ||
+		    next->number != first->number + 1 + more)
+			break;
+		more++;
+	}
+	return more;
+}
+
 uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget)
 {
 	uint32_t head;
@@ -107,13 +129,18 @@ uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget)
 		return 0;
 	}
 	count = MRC_MIN(count, budget);
-	for (uint32_t i = 0; i < count; i++) {
-		struct mrcd_shadow shadow =
-			client->shadows[client->cq_head & (client->cq_entry_count - 1)];
+	for (uint32_t i = 0; i < count;) {
+		struct mrcd_shadow shadow = *shadow_at(client, client->cq_head);
+		uint32_t more = 0;
 
+		if (shadow.told == MRCD_TOLD_ARRIVED)
+			more = arrivals_behind(client, &shadow, count - i - 1);
+		i += 1 + more;
 		/* First: what follows may publish into the entry that this frees. */
-		client->cq_head++;
-		if (shadow.told == MRCD_TOLD_ANSWER)
+		client->cq_head += 1 + more;
+		if (shadow.told == MRCD_TOLD_ARRIVED)
+			mrcd_channel_on_arrivals_seen(client, &shadow, more);
+		else if (shadow.told == MRCD_TOLD_ANSWER)
 			client->answers_unread--;
 		else if (shadow.told == MRCD_TOLD_LATE)
 			client->undecided_count--;
@@ -161,6 +188,7 @@ uint32_t mrcd_client_take_submissions(struct mrcd_client *client, uint32_t budge
 		client->submissions++;
 		mrcd_client_submit(client, &sqe, (const char *)text);
 	}
+	mrcd_client_tell_releases(client);
 	/* Pairs with the acquire load of sq_head in libmrc: entries behind it may be written again. */
 	__atomic_store_n(&client->shm->sq_head, client->sq_head, __ATOMIC_RELEASE);
 	return count;

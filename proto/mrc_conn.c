@@ -831,28 +831,56 @@ static int on_landing(struct mrc_conn *conn, struct mrc_channel *ch, const struc
 	return 0;
 }
 
-/* COMMIT, COMMIT_ASK, REJECT, RELEASE, VISIBLE of a message that was delivered to our client. */
+/* The client's library took the arrival of this message. */
+static int visible(struct mrc_conn *conn, struct mrc_channel *ch, uint64_t number)
+{
+	struct mrc_msg_in *msg = mrc_channel_in(ch, number);
+
+	if (!msg)
+		return ch->has_client && number < ch->peer_settled ? -EALREADY : -EINVAL;
+	if (!msg->is_delivered || msg->is_void)
+		return -EINVAL;
+	if (msg->is_traced && msg->level < MRC_LVL_VISIBLE)
+		mrc_channel_in_stamp(ch, msg, MRC_MOMENT_VISIBLE, mrc_conn_stamp(conn));
+	mrc_channel_in_reached(ch, number, MRC_LVL_VISIBLE);
+	return 0;
+}
+
+/* Of several the last one's answer counts: what one of them has come to already is not the others' affair. */
+static int on_visible(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_ev_msg *ev)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i <= ev->more; i++)
+		r = visible(conn, ch, ev->number + i);
+	return r;
+}
+
+static int on_release(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_ev_msg *ev)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i <= ev->more; i++) {
+		struct mrc_msg_in *msg = mrc_channel_in(ch, ev->number + i);
+
+		if (msg && msg->is_traced && !msg->is_final && msg->is_delivered)
+			mrc_channel_in_note(ch, msg, ev, 0, mrc_conn_stamp(conn));
+		r = mrc_channel_in_release(ch, &conn->ranges, ev->number + i);
+	}
+	return r;
+}
+
+/* COMMIT, COMMIT_ASK, REJECT of a message that was delivered to our client. */
 static int on_verdict(struct mrc_conn *conn, struct mrc_channel *ch, enum mrc_event_kind kind,
 		      const struct mrc_ev_msg *ev)
 {
 	struct mrc_msg_in *msg = mrc_channel_in(ch, ev->number);
 	uint8_t text_len;
 
-	if (kind == MRC_EV_RELEASE) {
-		if (msg && msg->is_traced && !msg->is_final && msg->is_delivered)
-			mrc_channel_in_note(ch, msg, ev, 0, mrc_conn_stamp(conn));
-		return mrc_channel_in_release(ch, &conn->ranges, ev->number);
-	}
 	if (!msg)
 		return ch->has_client && ev->number < ch->peer_settled ? -EALREADY : -EINVAL;
 	if (!msg->is_delivered || msg->is_void)
 		return -EINVAL;
-	if (kind == MRC_EV_VISIBLE) {
-		if (msg->is_traced && msg->level < MRC_LVL_VISIBLE)
-			mrc_channel_in_stamp(ch, msg, MRC_MOMENT_VISIBLE, mrc_conn_stamp(conn));
-		mrc_channel_in_reached(ch, ev->number, MRC_LVL_VISIBLE);
-		return 0;
-	}
 	if (msg->is_final || msg->is_released)
 		return -EALREADY;
 	if (kind == MRC_EV_COMMIT_ASK)
@@ -890,6 +918,10 @@ static int on_channel_event(struct mrc_conn *conn, const struct mrc_event_in *ev
 		r = on_cancel(conn, ch, &ev->msg);
 	else if (ev->kind == MRC_EV_LANDING)
 		r = on_landing(conn, ch, &ev->msg);
+	else if (ev->kind == MRC_EV_VISIBLE)
+		r = on_visible(conn, ch, &ev->msg);
+	else if (ev->kind == MRC_EV_RELEASE)
+		r = on_release(conn, ch, &ev->msg);
 	else
 		r = on_verdict(conn, ch, ev->kind, &ev->msg);
 	if (ev->kind != MRC_EV_COMMIT_ASK)

@@ -90,12 +90,12 @@ enum mrc_event_kind {
 	MRC_EV_CANCEL,    /* give (channel, number) up: outcome, if it was not delivered and the
 			   * receiver lets it; else DONE comes as soon as delivery is known */
 	MRC_EV_LANDING,   /* answers MRC_ACT_LANDING_WANT: addr */
-	MRC_EV_VISIBLE,   /* the client took the arrival of (channel, msg) */
+	MRC_EV_VISIBLE, /* the client took the arrival of (channel, msg), and of `more` after it */
 	MRC_EV_COMMIT,
 	MRC_EV_REJECT,     /* code */
 	MRC_EV_COMMIT_ASK, /* changes nothing: what a COMMIT would answer now */
-	MRC_EV_RELEASE,    /* the client gave the buffer of (channel, msg) back */
-	MRC_EV_TIMER,      /* time has passed */
+	MRC_EV_RELEASE, /* the client gave the buffer of (channel, msg) back, and of `more` after it */
+	MRC_EV_TIMER, /* time has passed */
 };
 
 struct mrc_ev_path {
@@ -163,6 +163,7 @@ struct mrc_ev_channel {
 struct mrc_ev_msg {
 	uint32_t channel;
 	uint64_t number;    /* all but SEND */
+	uint32_t more;      /* VISIBLE, RELEASE: so many numbers that follow are meant as well */
 	enum mrc_lvl level; /* SEND: what the client waits for */
 	uint32_t code;      /* REJECT */
 	int outcome;        /* CANCEL: what DONE is to say, if it is given up */

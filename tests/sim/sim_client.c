@@ -252,6 +252,33 @@ void sim_reject_text(uint32_t code, char text[MRC_TEXT_BYTES_MAX], uint8_t *len_
 	memset(text, 'a' + (int)(code % 26), *len_out);
 }
 
+/* A program that takes or gives back several at once: those that follow `number` and may go with it. */
+static uint32_t take_along(struct sim_world *w, struct chan *c, uint32_t side, uint64_t number,
+			   enum mrc_event_kind kind)
+{
+	struct chan_end *ce = &c->ends[side];
+	uint32_t more = 0;
+
+	while (number % 4 == 2 && more < 3 && number + more + 1 < ce->delivered_end) {
+		struct msg *m = sim_msg(&c->ends[1 - side], number + more + 1);
+
+		if (!m->is_delivered || m->is_gap || m->is_released)
+			break;
+		if (kind == MRC_EV_RELEASE ? !m->is_visible || ce->client->manner == SIM_REJECTS
+					   : m->is_visible)
+			break;
+		if (kind == MRC_EV_VISIBLE) {
+			m->is_visible = true;
+			m->visible_ns = w->now_ns;
+		} else {
+			m->judged_ns = m->judged_ns ? m->judged_ns : w->now_ns;
+			release(w, c, side, m, number + more + 1);
+		}
+		more++;
+	}
+	return more;
+}
+
 /* The receiving program sees, judges and releases a message, a step at a time. */
 void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64_t number)
 {
@@ -269,6 +296,7 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 		m->is_visible = true;
 		m->visible_ns = w->now_ns;
 		ev.kind = MRC_EV_VISIBLE;
+		ev.msg.more = take_along(w, c, side, number, ev.kind);
 	} else if (ce->client->manner == SIM_HOLDS) {
 		return; /* until it is told otherwise */
 	} else if (ce->client->manner == SIM_REJECTS && !m->is_rejected && !m->is_committed) {
@@ -291,6 +319,7 @@ void sim_client_thinks(struct sim_world *w, uint32_t chan, uint32_t side, uint64
 	} else {
 		ev.kind = MRC_EV_RELEASE;
 		release(w, c, side, m, number);
+		ev.msg.more = take_along(w, c, side, number, ev.kind);
 	}
 	if (ev.kind != MRC_EV_VISIBLE) {
 		m->judged_ns = m->judged_ns ? m->judged_ns : w->now_ns;

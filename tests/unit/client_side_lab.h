@@ -42,6 +42,7 @@
 struct mrcd_peer {
 	struct mrc_event_in events[EVENTS_MAX];
 	uint32_t event_count;
+	uint32_t event_calls; /* an event may be about several messages: here they are one each */
 	uint32_t pump_count;
 	uint32_t id_next;
 	uint32_t credit;                /* SENDs taken before -ENOSPC */
@@ -71,7 +72,13 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 	}
 	if (ev->kind == MRC_EV_REJECT && ev->msg.text_len > 0)
 		memcpy(peer->text, ev->msg.text, ev->msg.text_len); /* lent for the call */
-	peer->events[peer->event_count++] = *ev;
+	peer->event_calls++;
+	for (uint32_t i = 0; i <= (ev->kind >= MRC_EV_SEND ? ev->msg.more : 0); i++) {
+		peer->events[peer->event_count] = *ev;
+		if (ev->kind >= MRC_EV_SEND)
+			peer->events[peer->event_count].msg.number += i;
+		peer->event_count++;
+	}
 	return 0;
 }
 

@@ -609,6 +609,48 @@ static void eager_message_lies_in_the_channels_ring(void **state)
 	prog_leave(&prog);
 }
 
+/* The engine is told once of what follows each other, and of nothing in another order. */
+static void messages_taken_and_given_back_in_a_row_are_one_event(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev = {0};
+	struct pipe_end b, c;
+	struct prog prog;
+	uint32_t calls;
+
+	prog_attach(lab, &prog, "x");
+	b = prog_open(lab, &prog, "b");
+	c = prog_open(lab, &prog, "b");
+	for (uint64_t i = 0; i < 6; i++)
+		lab_deliver_eager(lab, &b, i, i * 64, 6);
+	lab_deliver_eager(lab, &c, 0, 0, 6);
+	for (uint64_t i = 6; i < 8; i++)
+		lab_deliver_eager(lab, &b, i, i * 64, 6);
+	for (int i = 0; i < 9; i++)
+		prog_expect(&prog, MRC_CQE_ARRIVED);
+	calls = peer_b.event_calls;
+	prog.shm->cq_head = prog.cq_head;
+	prog_bell(&prog);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_VISIBLE, &ev), 9);
+	assert_int_equal(ev.msg.number, 7);
+	assert_int_equal(peer_b.event_calls - calls, 3);
+
+	calls = peer_b.event_calls;
+	for (uint64_t i = 0; i < 4; i++)
+		prog_verdict(&prog, &b, MRC_SQE_RELEASE, i);
+	prog_verdict(&prog, &b, MRC_SQE_COMMIT, 4);
+	prog_verdict(&prog, &b, MRC_SQE_RELEASE, 4);
+	prog_verdict(&prog, &c, MRC_SQE_RELEASE, 0);
+	prog_verdict(&prog, &b, MRC_SQE_RELEASE, 5);
+	prog_verdict(&prog, &b, MRC_SQE_RELEASE, 7);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_RELEASE, &ev), 8);
+	assert_int_equal(ev.msg.number, 7);
+	assert_int_equal(peer_b.event_calls - calls, 6);
+	prog_leave(&prog);
+}
+
 static void landing_room_is_granted_in_turn_as_it_is_freed(void **state)
 {
 	struct lab *lab = *state;
@@ -780,6 +822,7 @@ int main(void)
 		lab_test(touched_peers_are_pumped_once_a_turn),
 		lab_test(large_message_is_granted_delivered_seen_and_released),
 		lab_test(eager_message_lies_in_the_channels_ring),
+		lab_test(messages_taken_and_given_back_in_a_row_are_one_event),
 		lab_test(landing_room_is_granted_in_turn_as_it_is_freed),
 		lab_test(ended_channel_does_not_keep_others_waiting_for_room),
 		lab_test(grant_the_engine_no_longer_wants_goes_back),

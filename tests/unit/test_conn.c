@@ -303,6 +303,45 @@ static void verdicts_are_given_once_and_about_what_was_delivered(void **state)
 	lab_pair_fini(&p);
 }
 
+/* Several messages at once, of which one was given back before. */
+static void one_event_takes_or_gives_back_several(void **state)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_VISIBLE, .msg = {.number = 1, .more = 2}};
+	struct lab_pair p;
+	uint32_t ids[2];
+	int outcome;
+
+	lab_pair_up(&p, 1, NULL);
+	lab_pair_channel(&p, false, ids);
+	p.hosts[B].releases = false;
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(lab_send(&p.hosts[A], ids[A], 10,
+					  i < 4 ? MRC_LVL_VISIBLE : MRC_LVL_COMMITTED, i),
+				 0);
+	lab_pair_run(&p, 5 * MRC_MS);
+	ev.msg.channel = ids[B];
+	assert_int_equal(lab_handle(&p.hosts[B], &ev), 0);
+	lab_pair_run(&p, 5 * MRC_MS);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(lab_done(&p.hosts[A], i, &outcome), i >= 1 && i <= 3);
+
+	assert_int_equal(lab_msg(&p.hosts[B], MRC_EV_RELEASE, ids[B], 2, 0), 0);
+	ev.kind = MRC_EV_RELEASE;
+	ev.msg.number = 0;
+	ev.msg.more = 4;
+	assert_int_equal(lab_handle(&p.hosts[B], &ev), 0);
+	assert_int_equal(lab_handle(&p.hosts[B], &ev), -EALREADY);
+	lab_pair_run(&p, 5 * MRC_MS);
+	for (uint32_t i = 0; i < 5; i++)
+		lab_done_is(&p.hosts[A], i, MRC_OUT_OK);
+	/* Beyond what was delivered there is nothing. */
+	ev.kind = MRC_EV_VISIBLE;
+	assert_int_equal(lab_handle(&p.hosts[B], &ev), -EALREADY);
+	ev.msg.more = 5;
+	assert_int_equal(lab_handle(&p.hosts[B], &ev), -EINVAL);
+	lab_pair_fini(&p);
+}
+
 /* The LEVEL is lost with its path; the count must not commit what was rejected. */
 static void a_rejection_survives_the_path_it_went_by(void **state)
 {
@@ -745,6 +784,7 @@ int main(void)
 		cmocka_unit_test(credit_holds_the_sender_and_makes_no_path_bad),
 		cmocka_unit_test(levels_are_answered_when_reached_and_not_before),
 		cmocka_unit_test(verdicts_are_given_once_and_about_what_was_delivered),
+		cmocka_unit_test(one_event_takes_or_gives_back_several),
 		cmocka_unit_test(a_rejection_survives_the_path_it_went_by),
 		cmocka_unit_test(a_channel_says_that_it_has_no_checksums),
 		cmocka_unit_test(an_unordered_channel_delivers_what_is_whole),
