@@ -571,6 +571,11 @@ struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer)
 	return peer->conn;
 }
 
+uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer)
+{
+	return peer->path_count;
+}
+
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
 {
 	return path_index < peer->path_count ? peer->paths[path_index].link : NULL;

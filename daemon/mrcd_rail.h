@@ -242,6 +242,8 @@ struct mrc_conn *mrcd_peer_conn(struct mrcd_peer *peer);
 /* The address and port this path connects to ("10.0.0.2", 7471). */
 const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_index,
 				   uint16_t *port_out);
+/* Paths have the indices below it. */
+uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer);
 /* The link of this path, of whatever kind; NULL between epochs. */
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index);
 const char *mrcd_peer_name(const struct mrcd_peer *peer);

@@ -144,9 +144,10 @@ struct mrcd_tcp_link {
 	uint64_t sent_count; /* frames the socket has taken whole */
 
 	/* Receiving. */
-	bool is_in_body;    /* of `hdr`; a FRAG's or a PROBE's */
-	bool is_all_placed; /* so far none of it went to scratch */
-	bool is_contested;  /* another link has brought some of the same bytes meanwhile */
+	bool is_in_body;      /* of `hdr`; a FRAG's or a PROBE's */
+	bool is_all_placed;   /* so far none of it went to scratch */
+	bool is_contested;    /* another link has brought some of the same bytes meanwhile */
+	const uint8_t *whole; /* all of it was placed there just now; NULL: ask where it lies */
 	struct mrc_wire_hdr hdr;
 	uint32_t body_done;
 	uint32_t body_crc; /* of what came so far */

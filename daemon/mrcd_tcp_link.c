@@ -11,6 +11,9 @@
 #define IOVECS_MAX      64
 #define WRITE_BYTES_MAX (512U * 1024U) /* of one call */
 #define WRITES_PER_TURN 2
+/* A frame of no more is copied together with its neighbours: to gather its parts costs the kernel more. */
+#define SMALL_BYTES  512U
+#define OUTBOX_BYTES (16U * 1024U) /* of them in one call */
 
 /* What is sent in place of payload that is no longer ours to read. Never written. */
 static const uint8_t zeros[MRC_FRAG_BYTES_MAX];
@@ -274,23 +277,62 @@ int mrcd_tcp_frame_parts(struct mrcd_tcp_link *link, struct mrcd_frame *frame,
 	int count = 0;
 
 	count = part_add(parts, count, frame->wire, MRC_WIRE_HDR_BYTES, &skip);
-	count = part_add(parts, count, payload, frame->payload_len, &skip);
-	count = part_add(parts, count, frame->is_void ? &tail_cut : &tail_whole, frame->tail_len,
-			 &skip);
+	if (frame->payload_len) {
+		count = part_add(parts, count, payload, frame->payload_len, &skip);
+		return part_add(parts, count, frame->is_void ? &tail_cut : &tail_whole,
+				frame->tail_len, &skip);
+	}
 	count = part_add(parts, count, frame->body, frame->body_len, &skip);
 	return part_add(parts, count, mrcd_padding(), frame->pad_len, &skip);
 }
 
+/* Small frames of one call, one behind the other. */
+struct outbox {
+	uint32_t used;
+	uint8_t bytes[OUTBOX_BYTES];
+};
+
+/* All parts of a small frame, as one, or as the end of the one before. Answers how many there are now. */
+static int outbox_add(struct outbox *outbox, const struct iovec *parts, int part_count,
+		      struct iovec *iov, int count)
+{
+	uint8_t *begin = outbox->bytes + outbox->used;
+	size_t len = 0;
+
+	for (int i = 0; i < part_count; i++) {
+		memcpy(begin + len, parts[i].iov_base, parts[i].iov_len);
+		len += parts[i].iov_len;
+	}
+	outbox->used += (uint32_t)len;
+	if (count && (uint8_t *)iov[count - 1].iov_base + iov[count - 1].iov_len == begin) {
+		iov[count - 1].iov_len += len;
+		return count;
+	}
+	iov[count] = (struct iovec){begin, len};
+	return count + 1;
+}
+
 /* What is sent next, as one call. */
-static int batch_make(struct mrcd_tcp_link *link, struct iovec iov[IOVECS_MAX], size_t *len_out)
+static int batch_make(struct mrcd_tcp_link *link, struct outbox *outbox,
+		      struct iovec iov[IOVECS_MAX], size_t *len_out)
 {
 	size_t len = 0;
 	int count = 0;
 
+	outbox->used = 0;
 	for (struct mrcd_frame *frame = link->outq.first; frame; frame = frame->next) {
+		struct iovec parts[MRCD_TCP_PARTS];
+
 		if (count + MRCD_TCP_PARTS > IOVECS_MAX || len >= WRITE_BYTES_MAX)
 			break;
-		count += mrcd_tcp_frame_parts(link, frame, iov + count);
+		if (mrcd_frame_len(frame) > SMALL_BYTES) {
+			count += mrcd_tcp_frame_parts(link, frame, iov + count);
+		} else {
+			if (outbox->used + SMALL_BYTES > OUTBOX_BYTES)
+				break;
+			count = outbox_add(outbox, parts, mrcd_tcp_frame_parts(link, frame, parts),
+					   iov, count);
+		}
 		len += mrcd_frame_len(frame) - frame->done;
 	}
 	*len_out = len;
@@ -363,10 +405,11 @@ static inline __attribute__((always_inline)) size_t open_send(struct mrcd_tcp_li
 	for (int i = 0; i < WRITES_PER_TURN && link->outq.count && total < len_max; i++) {
 		struct iovec iov[IOVECS_MAX];
 		struct msghdr msg = {.msg_iov = iov};
+		struct outbox outbox; /* not cleared: 16 KiB */
 		size_t len;
 		ssize_t n;
 
-		msg.msg_iovlen = (size_t)batch_make(link, iov, &len);
+		msg.msg_iovlen = (size_t)batch_make(link, &outbox, iov, &len);
 		MRC_ASSERT(msg.msg_iovlen > 0);
 		if (len > len_max - total) {
 			len = len_max - total;

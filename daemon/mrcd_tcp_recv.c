@@ -69,9 +69,10 @@ static uint8_t *payload_place(struct mrcd_tcp_link *link, uint32_t *len_out)
 static void contest(struct mrcd_tcp_link *link)
 {
 	const struct mrc_wire_hdr *hdr = &link->hdr;
+	uint8_t path_count = mrcd_peer_path_count(link->link.peer);
 
 	link->is_contested = false;
-	for (uint8_t i = 0; i < MRC_PATHS_MAX; i++) {
+	for (uint8_t i = 0; i < path_count; i++) {
 		struct mrcd_link *other = mrcd_peer_path_link(link->link.peer, i);
 		struct mrcd_tcp_link *rival;
 
@@ -101,9 +102,9 @@ static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *
 
 	link->is_in_body = false;
 	if (is_placed && hdr->body_len) {
-		const uint8_t *memory = NULL;
+		const uint8_t *memory = link->whole;
 
-		if (mrc_conn_place_whole(mrcd_peer_conn(link->link.peer), hdr, &place) &&
+		if (!memory && mrc_conn_place_whole(mrcd_peer_conn(link->link.peer), hdr, &place) &&
 		    !place.is_scratch)
 			memory =
 				mrcd_landing_memory(link->tcp->rail->worker, &place, hdr->body_len);
@@ -116,6 +117,7 @@ static bool payload_finish(struct mrcd_tcp_link *link, struct mrcd_tcp_failure *
 			is_placed = is_checked &&
 				    mrcd_crc32c(0, memory, hdr->body_len) == hdr->body_crc;
 	}
+	link->whole = NULL;
 	return frame_up(link, hdr, NULL, is_good, is_placed, failure);
 }
 
@@ -173,6 +175,9 @@ static bool body_take(struct mrcd_tcp_link *link, const uint8_t *data, uint32_t 
 			memcpy(memory, data, part);
 		else
 			link->is_all_placed = false;
+		/* Nothing comes between this and the end, so the answer holds for all of it. */
+		if (part == link->hdr.body_len && !mrcd_tcp_has_tail(&link->hdr))
+			link->whole = memory;
 		data += part;
 		len -= part;
 		if (!body_advance(link, part, failure))

@@ -175,6 +175,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 	return peer->address;
 }
 
+uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer)
+{
+	return 2;
+}
+
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
 {
 	return path_index == 0 ? peer->link : path_index == 1 ? peer->second : NULL;

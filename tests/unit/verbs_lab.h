@@ -192,6 +192,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 	return peer->paths[path_index].address;
 }
 
+uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer)
+{
+	return LAB_PATHS;
+}
+
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index)
 {
 	return path_index < LAB_PATHS ? peer->paths[path_index].link : NULL;
