@@ -285,12 +285,12 @@ int mrc_client_wait_parked(struct mrc_client *client, const struct mrc_parked *p
 
 MRC_API int mrc_poll(struct mrc_client *client, struct mrc_event *events_out, int events_max)
 {
-	bool is_socket;
+	bool was_idle = client->is_idle;
 	int count = 0;
 
 	if (!events_out || events_max <= 0)
 		return -EINVAL;
-	is_socket = mrc_wake_enter(client->wake, &client->ring);
+	mrc_wake_enter(client->wake, &client->ring);
 	mrc_client_flush(client);
 	while (count < events_max) {
 		if (mrc_client_unpark(client, &events_out[count])) {
@@ -301,12 +301,14 @@ MRC_API int mrc_poll(struct mrc_client *client, struct mrc_event *events_out, in
 			continue;
 		if (client->is_gone)
 			break;
-		if (count > 0 && !is_socket)
+		if (count > 0)
 			break;
-		look_around(client, is_socket);
+		/* Mostly there is just nothing yet, and it goes to sleep: no call for that. */
+		look_around(client, was_idle && mrc_wake_ask(client->wake));
 		if (!client->is_gone)
 			break;
 	}
+	client->is_idle = count == 0;
 	if (client->is_room_wanted) {
 		if (client->is_gone || mrc_ring_has_room(&client->ring))
 			client->is_room_wanted = false;

@@ -195,6 +195,7 @@ struct mrc_client {
 	int batch_status;
 	uint64_t message_bytes_max;
 	uint64_t alive_checked_ns;
+	bool is_idle;        /* the last mrc_poll() found nothing */
 	bool is_gone;        /* the daemon, or we ended it: everything was answered */
 	bool is_gone_taken;  /* and the program has seen MRC_EVENT_DETACHED */
 	bool is_room_wanted; /* a send found the submission ring full */

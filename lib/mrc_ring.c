@@ -173,9 +173,10 @@ bool mrc_ring_arm(struct mrc_ring *ring)
 	return !mrc_ring_is_filled(ring);
 }
 
-void mrc_ring_disarm(struct mrc_ring *ring)
+bool mrc_ring_disarm(struct mrc_ring *ring)
 {
-	__atomic_store_n(&ring->shm->client_sleeping, 0, __ATOMIC_RELAXED);
+	/* The daemon clears it before it rings. */
+	return __atomic_exchange_n(&ring->shm->client_sleeping, 0, __ATOMIC_RELAXED) == 0;
 }
 
 uint32_t mrc_ring_state(const struct mrc_ring *ring)
@@ -192,10 +193,15 @@ void mrc_ring_bell(int fd)
 	(void)r;
 }
 
-void mrc_ring_bell_read(int fd)
+bool mrc_ring_bell_read(int fd)
 {
 	uint64_t counts[512]; /* of a pipe: bells that nobody has read so far */
+	bool has_rung = false;
+	ssize_t len;
 
-	while (read(fd, counts, sizeof(counts)) == (ssize_t)sizeof(counts))
-		;
+	do {
+		len = read(fd, counts, sizeof(counts));
+		has_rung = has_rung || len > 0;
+	} while (len == (ssize_t)sizeof(counts));
+	return has_rung;
 }

@@ -80,14 +80,14 @@ bool mrc_ring_daemon_sleeps(const struct mrc_ring *ring);
  * now rings our bell. False: something has come already.
  */
 bool mrc_ring_arm(struct mrc_ring *ring);
-/* We are awake: no bells, please. One that is on its way may still ring. */
-void mrc_ring_disarm(struct mrc_ring *ring);
+/* We are awake: no bells, please. True: one has rung since we armed, or will in a moment. */
+bool mrc_ring_disarm(struct mrc_ring *ring);
 
 /* enum mrc_ring_state, as the daemon says. */
 uint32_t mrc_ring_state(const struct mrc_ring *ring);
 
-/* Ring or silence a bell (eventfd or pipe) that does not block. */
+/* Ring or silence a bell (eventfd or pipe) that does not block; whether it had rung. */
 void mrc_ring_bell(int fd);
-void mrc_ring_bell_read(int fd);
+bool mrc_ring_bell_read(int fd);
 
 #endif

@@ -71,16 +71,28 @@ void mrc_wake_free(struct mrc_wake *wake)
 	free(wake);
 }
 
+/* We look ourselves now: no bells. One that has rung is still to be read. */
+static void disarm(struct mrc_wake *wake, struct mrc_ring *ring)
+{
+	if (wake->is_armed && mrc_ring_disarm(ring))
+		wake->is_bell_due = true;
+	wake->is_armed = false;
+}
+
+/* One that was on its way only is read the next time. */
+static void bell_read(struct mrc_wake *wake)
+{
+	if (mrc_ring_bell_read(wake->bell_fd))
+		wake->is_bell_due = false;
+}
+
 bool mrc_wake_spin(struct mrc_wake *wake, struct mrc_ring *ring, uint64_t deadline_ns)
 {
 	uint64_t now_ns;
 	bool do_yield;
 
 	/* While we look nobody need ring for us. */
-	if (wake->is_armed) {
-		mrc_ring_disarm(ring);
-		wake->is_armed = false;
-	}
+	disarm(wake, ring);
 	if (mrc_ring_is_filled(ring))
 		return true;
 	now_ns = mrc_now_ns();
@@ -118,6 +130,7 @@ enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring
 
 	/* A bell that rings although we saw its entry already stays in the pipe; it ends the
 	 * next sleep early, once. */
+	wake->is_armed = true;
 	if (mrc_ring_arm(ring)) {
 		count = ppoll(fds, MRC_ARRAY_LEN(fds), deadline_ns == UINT64_MAX ? NULL : &ts,
 			      NULL);
@@ -127,15 +140,24 @@ enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring
 			reason = MRC_WAKE_SOCKET;
 		else if (count == 0)
 			reason = MRC_WAKE_TIMEOUT;
+		disarm(wake, ring);
 		if (count > 0 && fds[0].revents)
-			mrc_ring_bell_read(wake->bell_fd);
+			bell_read(wake);
 	}
-	mrc_ring_disarm(ring);
-	wake->is_armed = false;
+	disarm(wake, ring);
 	return reason;
 }
 
-bool mrc_wake_enter(struct mrc_wake *wake, struct mrc_ring *ring)
+void mrc_wake_enter(struct mrc_wake *wake, struct mrc_ring *ring)
+{
+	if (!wake->is_fd_used)
+		return;
+	disarm(wake, ring);
+	if (wake->is_bell_due)
+		bell_read(wake);
+}
+
+bool mrc_wake_ask(struct mrc_wake *wake)
 {
 	struct epoll_event events[3];
 	bool is_socket = false;
@@ -143,14 +165,10 @@ bool mrc_wake_enter(struct mrc_wake *wake, struct mrc_ring *ring)
 
 	if (!wake->is_fd_used)
 		return false;
-	if (wake->is_armed) {
-		mrc_ring_disarm(ring);
-		wake->is_armed = false;
-	}
 	count = epoll_wait(wake->epoll_fd, events, MRC_ARRAY_LEN(events), 0);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.fd == wake->bell_fd)
-			mrc_ring_bell_read(wake->bell_fd);
+			bell_read(wake);
 		else if (events[i].data.fd == wake->socket_fd)
 			is_socket = true;
 	}
@@ -165,8 +183,8 @@ void mrc_wake_leave(struct mrc_wake *wake, struct mrc_ring *ring, bool has_work)
 		wake->is_armed = mrc_ring_arm(ring);
 		/* What was there before we armed rings no bell: keep the kick for it. */
 		has_work = !wake->is_armed;
-		if (has_work)
-			mrc_ring_disarm(ring);
+		if (has_work && mrc_ring_disarm(ring))
+			wake->is_bell_due = true;
 	}
 	if (has_work && !wake->is_kicked)
 		mrc_ring_bell(wake->kick_fd);

@@ -19,7 +19,9 @@
  * Hence no rule for the program: the descriptor is readable, level triggered,
  * as long as mrc_poll() has something to say, whatever number of events it took
  * before, and blocking calls may come between. A late bell can make it readable
- * for nothing, once.
+ * for nothing, once. A poll that finds nothing does not look why the descriptor is
+ * readable before the next one finds nothing either: mostly it is not, and the
+ * program is about to sleep.
  *
  * A program that never asked for the descriptor is armed only while it sleeps
  * in mrc_wait() or in a blocking call, so that a busy one costs the daemon no
@@ -52,6 +54,7 @@ struct mrc_wake {
 	bool is_fd_used; /* mrc_client_fd() was asked for */
 	bool is_armed;
 	bool is_kicked;
+	bool is_bell_due; /* it has rung, and was not read */
 };
 
 /* Takes over bell_fd (also on error). A negative errno: no descriptors, no memory. */
@@ -68,9 +71,13 @@ bool mrc_wake_spin(struct mrc_wake *wake, struct mrc_ring *ring, uint64_t deadli
 enum mrc_wake_reason mrc_wake_sleep(struct mrc_wake *wake, struct mrc_ring *ring,
 				    uint64_t deadline_ns);
 
-/* For a program that uses the descriptor, before a poll: no more bells, and read what rang.
- * True: look at the socket. */
-bool mrc_wake_enter(struct mrc_wake *wake, struct mrc_ring *ring);
+/* For a program that uses the descriptor, before a poll: no more bells, and read what rang. */
+void mrc_wake_enter(struct mrc_wake *wake, struct mrc_ring *ring);
+/*
+ * The poll found nothing, and so did the one before: why is the descriptor readable, if it is?
+ * True: look at the socket.
+ */
+bool mrc_wake_ask(struct mrc_wake *wake);
 /* And after every call: `has_work` says that the library holds something already. */
 void mrc_wake_leave(struct mrc_wake *wake, struct mrc_ring *ring, bool has_work);
 

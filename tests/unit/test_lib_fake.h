@@ -282,7 +282,7 @@ static inline void fake_post(struct fake *f, struct mrc_cqe cqe)
 	f->cq_tail++;
 	/* Sequentially consistent in place of the fence, which the thread sanitizer does not know. */
 	__atomic_exchange_n(&f->shm->cq_tail, f->cq_tail, __ATOMIC_SEQ_CST);
-	if (fake_load(&f->shm->client_sleeping))
+	if (__atomic_exchange_n(&f->shm->client_sleeping, 0, __ATOMIC_SEQ_CST))
 		assert_int_equal(eventfd_write(f->fds[MRC_ABI_FD_CLIENT_BELL], 1), 0);
 }
 

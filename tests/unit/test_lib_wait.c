@@ -397,8 +397,21 @@ static void descriptor_is_readable_while_there_are_events(void **state)
 	assert_true(fake_fd_is_readable(f->client));
 	assert_int_equal(mrc_poll(f->client, events, 4), 1);
 
-	/* A bell for something that was taken already: once for nothing, no more. */
+	/* A bell that comes when its entry was taken already: once for nothing, no more. */
+	__atomic_store_n(&f->shm->client_sleeping, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(mrc_poll(f->client, events, 4), 0);
+	assert_false(fake_fd_is_readable(f->client));
 	assert_int_equal(eventfd_write(f->fds[MRC_ABI_FD_CLIENT_BELL], 1), 0);
+	assert_true(fake_fd_is_readable(f->client));
+	assert_int_equal(mrc_poll(f->client, events, 4), 0);
+	assert_false(fake_fd_is_readable(f->client));
+
+	/* One that nothing tells of is found by the second poll that finds nothing else. */
+	fake_post(f, fake_arrival(f, 2, 2, 0, "e"));
+	assert_int_equal(mrc_poll(f->client, events, 4), 1);
+	assert_int_equal(eventfd_write(f->fds[MRC_ABI_FD_CLIENT_BELL], 1), 0);
+	assert_int_equal(mrc_poll(f->client, events, 4), 0);
+	assert_true(fake_fd_is_readable(f->client));
 	assert_int_equal(mrc_poll(f->client, events, 4), 0);
 	assert_false(fake_fd_is_readable(f->client));
 
