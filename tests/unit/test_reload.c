@@ -136,6 +136,13 @@ static bool is_good(const char *rail)
 	return path_of(rail, &info) && info.state == MRC_PATH_GOOD;
 }
 
+/* b is never cut off. */
+static bool one_is_good(void)
+{
+	assert_true(is_good("r0") || is_good("r1"));
+	return true;
+}
+
 #define UNTIL(condition)                                                       \
 	do {                                                                   \
 		for (int i_ = 0; !(condition); i_++) {                         \
@@ -398,7 +405,7 @@ static void a_rail_with_other_keys_is_opened_anew_and_its_path_goes_on(void **st
 	assert_true(path_of("r0", &before[0]) && path_of("r1", &before[1]));
 	conf_write_more(A, "01", QUIET, ", port: 7472");
 	reload(A, "");
-	UNTIL(is_done(A) && is_good("r0") && is_good("r1"));
+	UNTIL(one_is_good() && is_done(A) && is_good("r0") && is_good("r1"));
 	rail = mrcd_worker_rail(stage.hosts[A], "r1");
 	assert_int_equal(rail->conf->port, 7472);
 	assert_true(path_of("r0", &now[0]) && path_of("r1", &now[1]));
