@@ -344,6 +344,39 @@ void sim_fault_end(struct sim_world *w, uint32_t handle)
 	}
 }
 
+/*
+ * While it was denied the operator had taken the rail out of the file, and has put it back: another
+ * path is in the place of the one before. Without one more draw, so that seeds stay what they are.
+ */
+static void path_replace(struct sim_world *w, uint32_t pair, uint32_t side, uint32_t rail)
+{
+	struct pair *pr = &w->pairs[pair];
+	struct attempt *attempt = &pr->paths[rail].attempt;
+	struct mrc_conn *conn = pr->ends[side].conn;
+	struct mrc_event_in ev = {.kind = MRC_EV_PATH_FAILED, .path = {.index = (uint8_t)rail}};
+
+	if (!conn || (w->now_ns ^ w->o.seed ^ side) & 1)
+		return;
+	attempt->is_running = attempt->is_running && side != 0;
+	sim_tell(w, pair, side, &ev);
+	if (mrc_conn_path_remove(conn, (uint8_t)rail))
+		return; /* its transport is there yet */
+	if (mrc_conn_path_add(conn, (uint8_t)rail, sim_clock(w, pr->hosts[side])))
+		sim_fail(w, "replace", "rail %u: no path can be put back", rail);
+	w->counts.paths_replaced++;
+	ev = (struct mrc_event_in){
+		.kind = MRC_EV_CARRIER,
+		.path = {.index = (uint8_t)rail,
+			 .is_up = sim_port(w, pr->hosts[side], rail)->is_carrier}};
+	sim_tell(w, pair, side, &ev);
+	for (uint32_t k = 0; k < pr->chan_count; k++) {
+		struct chan_end *end = &w->chans[pr->chans[k]]->ends[side];
+
+		if (end->client && !end->is_freed && !end->is_gone)
+			sim_keys_tell(w, pair, side, end->client);
+	}
+}
+
 void sim_deny(struct sim_world *w, uint32_t host, uint32_t rail, bool is_denied)
 {
 	struct mrc_event_in ev = {.kind = is_denied ? MRC_EV_DENY : MRC_EV_ALLOW,
@@ -356,6 +389,8 @@ void sim_deny(struct sim_world *w, uint32_t host, uint32_t rail, bool is_denied)
 		for (uint32_t side = 0; side < 2; side++) {
 			if (w->pairs[i].hosts[side] != host)
 				continue;
+			if (!is_denied)
+				path_replace(w, i, side, rail);
 			sim_tell(w, i, side, &ev);
 			sim_pump(w, i, side);
 		}

@@ -78,6 +78,7 @@ void sim_report(const struct sim_world *world, FILE *out);
 	X(gaps) \
 	X(handshakes) \
 	X(handshakes_failed) \
+	X(paths_replaced) \
 	X(ctl_doubled) \
 	X(qp_errors) \
 	X(key_errors) \
