@@ -8,8 +8,11 @@ rails_kind=${LAB_GUEST_DEVICE:-none}
 rails_count=4
 for ((rail = 0; rail < rails_count; rail++)); do
 	for host in 0 1; do
-		# a device that somebody holds would be waited for, for ever
-		timeout -k 1 10 rdma link del "$(rails_device "$host" "$rail")" && rails_device_add "$host" "$rail"
+		# whatever kind a case has put there; a device that somebody holds would be waited for, for ever
+		device=$(rdma -j link show | jq -r --arg interface "$(rails_interface "$host" "$rail")" \
+			'first(.[] | select(.netdev == $interface) | .ifname) // empty')
+		[ -z "$device" ] || timeout -k 1 10 rdma link del "$device" || continue
+		rails_device_add "$host" "$rail"
 	done
 done
 chmod 0666 /dev/infiniband/*
