@@ -65,7 +65,11 @@ transfers "$MRC_PERF" a b                # this program, next daemon
 transfers "$E2E_BIN/mrc-perf-next" a b   # next program, next daemon
 MRC_PERF=$E2E_BIN/mrc-perf-next e2e_serve a serve-next --service next
 lab_wait_for "two of the next ABI to speak it" 10 abi_is a 2
-transfers "$E2E_BIN/mrc-perf-next" b a/next # next program, this daemon, and back
+MRC_PERF=$E2E_BIN/mrc-perf-next e2e_serve b serve-low --service low # next program, this daemon
+e2e_is b clients 'all(.[]; .abi_version == 1)' || lab_fail "a daemon of ABI 1 speaks: $(e2e_get b clients '[.[].abi_version]')"
+transfers "$E2E_BIN/mrc-perf-next" b a/next
+transfers "$MRC_PERF" a b/low
+lab_kill serve-low TERM
 
 # ---- the downgrade: what the newer one left is not half understood, and programs are told ----
 

@@ -338,6 +338,21 @@ static void rails_show_their_health(void **state)
 	      " 0  failing for 1m 30s: left service 3 times within two hours\n");
 }
 
+/* A card without counters has no word there; one with some draws the eye when they are not 0. */
+static void rails_show_what_their_cards_found_damaged(void **state)
+{
+	shows(mrcctl_show_rails,
+	      "[{\"name\":\"r0\",\"carrier\":true,\"card\":{\"rx_crc_errors\":12},"
+	      "\"card_damaged\":12},{\"name\":\"r1\",\"carrier\":true}]",
+	      false,
+	      "RAIL  ADDRESS  STATE  GOOD PATHS  SPEED  SENT  RECEIVED  CARRIER LOST  CARD ERRORS  "
+	      "STRANGERS\n"
+	      "r0    :0       up            0/0      -   0 B       0 B             0           12  "
+	      "        0\n"
+	      "r1    :0       up            0/0      -   0 B       0 B             0               "
+	      "        0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_reload_says_what_it_did),
 		cmocka_unit_test(paths_show_their_health_and_what_is_against_it),
 		cmocka_unit_test(rails_show_their_health),
+		cmocka_unit_test(rails_show_what_their_cards_found_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
