@@ -236,6 +236,7 @@ static void a_card_is_read_less_often_and_no_less_is_seen(void **state)
 	seconds(&w, 300);
 	assert_in_range(w.paths[1].card.units / 256, 64 * PERIODS * PACKETS * 9 / 10,
 			64 * PERIODS * PACKETS * 11 / 10);
+	assert_in_range(w.paths[1].card.errors / 65536, 64 * 20 * 9 / 10, 64 * 20 * 11 / 10);
 	assert_in_range(w.paths[2].damage.units / 256, 64 * PERIODS * FRAMES * 9 / 10,
 			64 * PERIODS * FRAMES * 11 / 10);
 }
@@ -257,6 +258,17 @@ static void what_comes_while_a_link_comes_up_is_not_held_against_it(void **state
 	seconds(&w, 10);
 	assert_int_equal(view(&w, 1)->card_ppm, 0);
 	is_in(&w, 1, MRC_HEALTH_GOOD);
+	/* Nor when it only stops to serve, just before the card is read. */
+	seconds(&w, 1);
+	while (w.periods % PERIODS != PERIODS - 1)
+		period(&w);
+	w.samples[1].info.state = MRC_PATH_PROBING;
+	w.card_damaged[1] = 5000;
+	period(&w);
+	assert_int_equal(view(&w, 1)->card_ppm, 0);
+	w.card_damaged[1] = 0;
+	w.samples[1].info.state = MRC_PATH_GOOD;
+	seconds(&w, 10);
 	w.card_damaged[1] = 200; /* now it is in service */
 	seconds(&w, 10);
 	is_in(&w, 1, MRC_HEALTH_DEGRADED);

@@ -167,6 +167,23 @@ static void a_better_state_has_to_last_where_several_have_a_word(void **state)
 	assert_int_equal(judged(stage)->view.state, MRC_HEALTH_GOOD);
 }
 
+static void what_a_rail_s_card_counts_is_put_to_each_path_over_it(void **state)
+{
+	struct stage *stage = *state;
+	struct mrcd_card *card = &stage->worker->rails[0].card;
+
+	card->reading = 3;
+	card->counts[MRCD_CARD_RX_CRC] = 12;
+	judged(stage);
+	for (int peer = 0; peer < PEERS; peer++) {
+		const struct mrc_health_path *paths = stage->worker->peers[peer]->health_paths;
+
+		assert_int_equal(paths[0].last.card.reading, 3);
+		assert_int_equal(paths[0].last.card.damaged, 12);
+		assert_int_equal(paths[1].last.card.reading, 0);
+	}
+}
+
 static void why_is_said_with_its_numbers(void **state)
 {
 	static const struct {
@@ -274,6 +291,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_better_state_has_to_last_where_several_have_a_word, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_change_of_a_rail_is_an_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_a_rail_s_card_counts_is_put_to_each_path_over_it, setup, teardown),
 		cmocka_unit_test(why_is_said_with_its_numbers),
 		cmocka_unit_test_setup_teardown(the_numbers_are_in_the_object, setup, teardown),
 	};
