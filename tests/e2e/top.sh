@@ -10,7 +10,14 @@ export LC_ALL=C.UTF-8
 e2e_hosts 2
 server=top-$LAB_ID
 terminal() { tmux -L "$server" -f /dev/null "$@"; }
-trap 'terminal kill-server 2>/dev/null || :; lab_on_exit' EXIT
+on_exit() {
+	local status=$?
+	set +e
+	terminal kill-server 2>/dev/null
+	(exit "$status") # which is what lab_on_exit ends with
+	lab_on_exit
+}
+trap on_exit EXIT
 
 # A shell, whose prompt tells that top has ended and how; 80 by 24.
 terminal new-session -d -s top -x 80 -y 24 -e PS1='ended $?> ' -e TERM=screen bash --norc --noprofile
