@@ -33,6 +33,8 @@ struct mrcd_drill_job {
 	char dir[108], interface[16];
 	bool is_up, is_forced;
 	int error;
+	bool is_owed;  /* the link is noted as down because of us */
+	char owed[16]; /* the run's own */
 	char why[MRCD_INTERFACE_WHY_BYTES];
 	uint64_t at_ns; /* when it began to */
 };
@@ -52,7 +54,8 @@ struct mrcd_drill {
 	bool is_link;
 	const char *over; /* why it is over or shall be; NULL: it shall not */
 	uint64_t duration_ns, began_ns, ended_ns;
-	char error[MRCD_INTERFACE_WHY_BYTES]; /* why the link did not go down */
+	char error
+		[MRCD_INTERFACE_WHY_BYTES]; /* why the link did not go down, or does not come up */
 
 	struct mrcd_offload *offload; /* ours; NULL until a link is taken down */
 	struct mrcd_lane lane;
@@ -135,14 +138,18 @@ static void mrcd_drill_job_run(struct mrcd_job *base)
 	job->error = 0;
 	if (!job->is_up) {
 		job->error = mrcd_interface_check(job->interface, job->why);
-		if (job->error == -EBUSY && job->is_forced)
+		if (job->error == -EBUSY && job->is_forced) {
 			job->error = 0;
+			job->why[0] = '\0';
+		}
 	}
 	job->at_ns = mrcd_worker_clock_ns();
 	if (job->error == 0 && job->is_up)
 		job->error = mrcd_interface_up(job->dir, job->interface);
 	else if (job->error == 0)
-		job->error = mrcd_interface_down(job->dir, job->interface);
+		job->error = mrcd_interface_down(job->dir, job->interface, job->why);
+	job->is_owed = mrcd_interface_owed(job->dir, job->owed) == 1 &&
+		       strcmp(job->owed, job->interface) == 0;
 	if (job->error < 0 && job->why[0] == '\0')
 		snprintf(job->why, sizeof(job->why), "%s", strerror(-job->error));
 }
@@ -154,6 +161,15 @@ static struct mrcd_drill *mrcd_drill_of_job(struct mrcd_job *base)
 	return (struct mrcd_drill *)(void *)((char *)base - offsetof(struct mrcd_drill, job));
 }
 
+static int mrcd_drill_link_prepare(struct mrcd_drill *drill, const char *interface)
+{
+	snprintf(drill->job.dir, sizeof(drill->job.dir), "%s", drill->worker->conf->runtime_dir);
+	snprintf(drill->job.interface, sizeof(drill->job.interface), "%s", interface);
+	return drill->offload != NULL ? 0
+				      : mrcd_offload_new(drill->worker->base, THREADS,
+							 THREADS_RESERVED, &drill->offload);
+}
+
 static void mrcd_drill_link_submit(struct mrcd_drill *drill, bool is_up,
 				   void (*done)(struct mrcd_job *job))
 {
@@ -163,24 +179,56 @@ static void mrcd_drill_link_submit(struct mrcd_drill *drill, bool is_up,
 	mrcd_offload_submit(drill->offload, &drill->lane, &drill->job.job);
 }
 
+/* Every second, until it is up: by us, or by whoever reads this. */
+static void mrcd_drill_up_failed(struct mrcd_drill *drill)
+{
+	const struct timeval again = mrcd_timeval_of(UP_AGAIN_NS);
+
+	if (strcmp(drill->error, drill->job.why) != 0)
+		mrcd_err("%s, which a drill took down, cannot be taken up again: %s; trying again "
+			 "every second; by hand: ip link set %s up",
+			 drill->job.interface, drill->job.why, drill->job.interface);
+	memcpy(drill->error, drill->job.why, sizeof(drill->error));
+	event_add(&drill->end_event, &again);
+}
+
 static void mrcd_drill_up_done(struct mrcd_job *base)
 {
 	struct mrcd_drill *drill = mrcd_drill_of_job(base);
-	const struct timeval again = mrcd_timeval_of(UP_AGAIN_NS);
 
-	if (drill->job.error == 0 || drill->job.error == -ENODEV) {
-		mrcd_drill_ended(drill, drill->job.at_ns);
+	if (drill->job.error < 0 && drill->job.error != -ENODEV) {
+		mrcd_drill_up_failed(drill);
 		return;
 	}
-	mrcd_err("rail %s: %s cannot be taken up again: %s; trying again every second",
-		 drill->rail->conf->name, drill->job.interface, drill->job.why);
-	event_add(&drill->end_event, &again);
+	drill->error[0] = '\0';
+	mrcd_drill_ended(drill, drill->job.at_ns);
+}
+
+static void mrcd_drill_recovered(struct mrcd_job *base)
+{
+	struct mrcd_drill *drill = mrcd_drill_of_job(base);
+
+	if (drill->job.error < 0 && drill->job.error != -ENODEV) {
+		mrcd_drill_up_failed(drill);
+		return;
+	}
+	drill->error[0] = '\0';
+	drill->state = MRCD_DRILL_IDLE;
+	mrcd_warn("%s was down for a drill when the last mrcd ended: %s", drill->job.interface,
+		  drill->job.error == 0 ? "up again" : "it has gone");
 }
 
 static void mrcd_drill_down_done(struct mrcd_job *base)
 {
 	struct mrcd_drill *drill = mrcd_drill_of_job(base);
 
+	if (drill->job.error < 0 && drill->job.is_owed) {
+		drill->state = MRCD_DRILL_ENDING;
+		drill->began_ns = drill->job.at_ns;
+		drill->over = "it did not begin as it should";
+		mrcd_drill_up_failed(drill);
+		return;
+	}
 	if (drill->job.error < 0) {
 		drill->state = MRCD_DRILL_IDLE;
 		memcpy(drill->error, drill->job.why, sizeof(drill->error));
@@ -215,7 +263,9 @@ static void mrcd_drill_on_end(evutil_socket_t fd, short what, void *context)
 
 	mrcd_worker_now(drill->worker);
 	if (drill->state == MRCD_DRILL_ENDING)
-		mrcd_drill_link_submit(drill, true, mrcd_drill_up_done);
+		mrcd_drill_link_submit(drill, true,
+				       drill->rail != NULL ? mrcd_drill_up_done
+							   : mrcd_drill_recovered);
 	else
 		mrcd_drill_end(drill, "its time is over");
 }
@@ -324,12 +374,13 @@ static json_t *mrcd_drill_state_json(struct mrcd_drill *drill)
 		}
 	}
 	return json_pack(
-		"{s:I s:I s:I s:s s:s s:s s:b s:I s:I s:I s:s s:s s:I s:I s:I s:o s:o s:o}",
+		"{s:I s:I s:I s:s s:s s:s s:b s:s s:I s:I s:I s:s s:s s:I s:I s:I s:o s:o s:o}",
 		"session", (json_int_t)drill->session, "now_ns", (json_int_t)worker->now_ns,
 		"lease_ns", (json_int_t)drill->lease_ns, "state",
 		mrcd_drill_state_names[drill->state], "fault", mrcd_drill_fault_names[drill->fault],
 		"rail", drill->rail != NULL ? drill->rail->conf->name : "", "link",
-		(int)drill->is_link, "limit_bytes_per_s",
+		(int)drill->is_link, "interface", drill->is_link ? drill->job.interface : "",
+		"limit_bytes_per_s",
 		(json_int_t)(drill->rail != NULL ? drill->rail->drill_bytes_per_s : 0), "began_ns",
 		(json_int_t)drill->began_ns, "ended_ns", (json_int_t)drill->ended_ns, "over",
 		drill->over != NULL ? drill->over : "", "error", drill->error, "resent",
@@ -379,6 +430,11 @@ static json_t *mrcd_drill_open(struct mrcd_drill *drill, const json_t *command, 
 	uint64_t lease_ns = mrcd_drill_number(command, "lease_ns", LEASE_NS_DEFAULT,
 					      MRCD_DRILL_LEASE_NS_MIN, MRCD_DRILL_LEASE_NS_MAX);
 
+	if (drill->session == 0 && drill->error[0] != '\0' && drill->state == MRCD_DRILL_ENDING)
+		return mrcd_drill_refuse(error_out,
+					 "%s, which an earlier drill took down, is not up again "
+					 "yet: %s (ip link set %s up)",
+					 drill->job.interface, drill->error, drill->job.interface);
 	if (drill->session != 0 || drill->state != MRCD_DRILL_IDLE)
 		return mrcd_drill_refuse(error_out,
 					 "another drill runs; it is over when its mrcctl ends");
@@ -463,13 +519,7 @@ static json_t *mrcd_drill_begin(struct mrcd_drill *drill, json_t **error_out)
 	struct mrcd_rail *rail = drill->rail;
 
 	if (drill->is_link) {
-		snprintf(drill->job.dir, sizeof(drill->job.dir), "%s",
-			 drill->worker->conf->runtime_dir);
-		snprintf(drill->job.interface, sizeof(drill->job.interface), "%s",
-			 rail->conf->interface);
-		if (drill->offload == NULL &&
-		    mrcd_offload_new(drill->worker->base, THREADS, THREADS_RESERVED,
-				     &drill->offload) < 0)
+		if (mrcd_drill_link_prepare(drill, rail->conf->interface) < 0)
 			return mrcd_drill_refuse(error_out, "%s", strerror(ENOMEM));
 		drill->state = MRCD_DRILL_STARTING;
 		mrcd_drill_link_submit(drill, false, mrcd_drill_down_done);
@@ -575,6 +625,24 @@ json_t *mrcd_drill_ask(struct mrcd_drill *drill, const json_t *command, json_t *
 
 /* ---- life ---- */
 
+void mrcd_drill_recover(struct mrcd_drill *drill)
+{
+	char interface[16];
+	int r = mrcd_interface_owed(drill->worker->conf->runtime_dir, interface);
+
+	if (r < 0)
+		mrcd_err("whether a drill has left a link down is not known: %s", strerror(-r));
+	if (r <= 0)
+		return;
+	if (mrcd_drill_link_prepare(drill, interface) < 0) {
+		mrcd_err("%s, which a drill took down, stays down: %s", interface,
+			 strerror(ENOMEM));
+		return;
+	}
+	drill->state = MRCD_DRILL_ENDING;
+	mrcd_drill_link_submit(drill, true, mrcd_drill_recovered);
+}
+
 int mrcd_drill_new(struct mrcd_worker *worker, struct mrcd_drill **drill_out)
 {
 	struct mrcd_drill *drill = calloc(1, sizeof(*drill));
@@ -606,8 +674,8 @@ void mrcd_drill_free(struct mrcd_drill *drill)
 	mrcd_offload_free(drill->offload);
 	if (drill->state != MRCD_DRILL_IDLE &&
 	    mrcd_interface_up(drill->job.dir, drill->job.interface) < 0)
-		mrcd_err("rail %s: %s stays down; the next mrcd tries again",
-			 drill->rail->conf->name, drill->job.interface);
+		mrcd_err("%s, which a drill took down, stays down; the next mrcd tries again",
+			 drill->job.interface);
 	event_del(&drill->end_event);
 	free(drill);
 }

@@ -37,6 +37,8 @@ struct mrcd_drill;
 
 /* -ENOMEM. No session is open. */
 int mrcd_drill_new(struct mrcd_worker *worker, struct mrcd_drill **drill_out);
+/* At the start: take up, off the loop, what a daemon that was killed has left down. */
+void mrcd_drill_recover(struct mrcd_drill *drill);
 /* Ends what there is. Before the rails close. NULL is fine. */
 void mrcd_drill_free(struct mrcd_drill *drill);
 
@@ -50,8 +52,10 @@ bool mrcd_drill_has(const struct mrcd_drill *drill, const struct mrcd_rail *rail
  *	renew  session                        a state
  *	mend   session                        end the fault now; a state
  *	close  session                        a state, the last one
- * fault is down, silence or slow (to one of `times`). NULL: refused, with the
- * reason for people in *error_out. New references.
+ * fault is down, silence or slow (to one of `times`). In a state "error" says why
+ * a link did not go down; or, while the state is "ending", why it does not come up,
+ * which is tried again every second. NULL: refused, with the reason for people in
+ * *error_out. New references.
  */
 json_t *mrcd_drill_ask(struct mrcd_drill *drill, const json_t *command, json_t **error_out);
 

@@ -20,21 +20,23 @@
 /*
  * May we, and would all of it come back? 0; or a negative errno with what is in
  * the way, for people, in why_out. -EPERM: no CAP_NET_ADMIN. -ENODEV: there is
- * no such interface. -EBUSY: the kernel would forget something (a route that is
- * not its own, an IPv6 address) that does not come back by itself.
+ * no such interface. -ENETDOWN: it is down as it is. -EBUSY: the kernel would forget something that does not
+ * come back by itself (mrcd_interface_loss.h).
  */
 int mrcd_interface_check(const char *interface, char why_out[MRCD_INTERFACE_WHY_BYTES]);
 
-/* Note it down in `dir`, then take it down. On error it is up and nothing is noted. */
-int mrcd_interface_down(const char *dir, const char *interface);
-/* Take it up, then forget the note. On error the note stays. */
+/*
+ * Note it down in `dir`, then take it down. On error it was taken up again, or
+ * left alone, and nothing is noted; or that failed as well, and the note stays
+ * (mrcd_interface_owed()). -EBUSY: one that was noted before is not up again;
+ * why_out says which.
+ */
+int mrcd_interface_down(const char *dir, const char *interface,
+			char why_out[MRCD_INTERFACE_WHY_BYTES]);
+/* Take it up unless somebody else has, then forget the note. On error the note stays, but for -ENODEV. */
 int mrcd_interface_up(const char *dir, const char *interface);
 
-/*
- * At the start: take up what a daemon that was killed has left down. 0: nothing
- * was. 1: done, its name is in interface_out. A negative errno: it could not be,
- * or the note makes no sense; it is forgotten unless waiting could mend it.
- */
-int mrcd_interface_recover(const char *dir, char interface_out[16]);
+/* 1: a link is noted that we took down and have not taken up again. 0: none. A negative errno: the note cannot be read. */
+int mrcd_interface_owed(const char *dir, char interface_out[16]);
 
 #endif

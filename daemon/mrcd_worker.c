@@ -20,7 +20,6 @@
 #include "mrcd_health.h"
 #include "mrcd_heritage.h"
 #include "mrcd_http.h"
-#include "mrcd_interface.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
 #include "mrcd_offload.h"
@@ -298,18 +297,6 @@ void mrcd_worker_rail_remove(struct mrcd_rail *rail)
 	*rail = (struct mrcd_rail){.worker = worker, .index = rail->index};
 }
 
-/* A daemon that was killed in a drill has left a link down. */
-static void mrcd_worker_recover_link(const struct mrcd_worker *worker)
-{
-	char interface[16];
-	int r = mrcd_interface_recover(worker->conf->runtime_dir, interface);
-
-	if (r > 0)
-		mrcd_warn("%s was down for a drill when the last mrcd ended: up again", interface);
-	else if (r < 0)
-		mrcd_err("a link that was down for a drill cannot be taken up: %s", strerror(-r));
-}
-
 /* The client socket: the service manager's, or the one of the daemon before us, or a new one. */
 static int mrcd_worker_open_clients(struct mrcd_worker *worker, int client_fd,
 				    struct mrcd_heritage *heritage)
@@ -356,8 +343,7 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 {
 	int r;
 
-	mrcd_worker_recover_link(worker);
-
+	mrcd_drill_recover(worker->drill);
 	/* Carriers first: rails want to know their interfaces. Clients last: a connect must not
 	 * meet a half-built daemon, and what the daemon before us left is whole until then. */
 	r = mrcd_carrier_new(worker, &worker->carrier);

@@ -16,6 +16,7 @@
 #include "mrcctl_drill_picture.h"
 #include "mrcctl_drill_report.h"
 #include "mrcctl_drill_stream.h"
+#include "mrcctl_session.h"
 #include "mrcctl_table.h"
 #include "mrcctl_unit.h"
 
@@ -46,7 +47,8 @@ struct mrcctl_drill {
 	size_t result_count;
 	uint64_t session; /* 0: none is open */
 	int signal_fd;
-	bool is_interrupted;
+	uint32_t interrupts;
+	bool is_left;      /* a link is still down, and we wait no longer */
 	bool has_progress; /* stderr is a terminal: a line there is overwritten */
 };
 
@@ -121,7 +123,7 @@ static int mrcctl_drill_step(struct mrcctl_drill *drill)
 	struct signalfd_siginfo info;
 
 	if (poll(&fd, 1, POLL_MS) > 0 && read(drill->signal_fd, &info, sizeof(info)) > 0)
-		drill->is_interrupted = true;
+		drill->interrupts++;
 	return mrcctl_drill_do(drill, "renew");
 }
 
@@ -131,7 +133,7 @@ static int mrcctl_drill_look(struct mrcctl_drill *drill, uint64_t span_ns, const
 	uint64_t end_ns = mrcctl_drill_now(drill) + span_ns;
 	int r = 0;
 
-	while (r == 0 && mrcctl_drill_now(drill) < end_ns && !drill->is_interrupted) {
+	while (r == 0 && mrcctl_drill_now(drill) < end_ns && drill->interrupts == 0) {
 		mrcctl_drill_progress(drill, "%s: %llu s left", what,
 				      mrcctl_drill_seconds(end_ns - mrcctl_drill_now(drill)));
 		r = mrcctl_drill_step(drill);
@@ -233,7 +235,7 @@ static int mrcctl_drill_stream_try(struct mrcctl_drill *drill, const char *peer,
 		mrcctl_drill_stream_fini(&drill->stream);
 		return MRCCTL_DRILL_NO_STREAM;
 	}
-	while (r == 0 && !does_flow && !drill->is_interrupted && mrcctl_drill_now(drill) < end_ns &&
+	while (r == 0 && !does_flow && drill->interrupts == 0 && mrcctl_drill_now(drill) < end_ns &&
 	       !mrcctl_drill_stream_has_ended(&drill->stream, text, text_bytes)) {
 		mrcctl_drill_progress(drill, "a test stream to %s begins", peer);
 		r = mrcctl_drill_step(drill);
@@ -242,7 +244,7 @@ static int mrcctl_drill_stream_try(struct mrcctl_drill *drill, const char *peer,
 	if (r == 0 && does_flow)
 		return mrcctl_drill_look(drill, WARM_NS, "the test stream warms up");
 	mrcctl_drill_stream_fini(&drill->stream);
-	return r == 0 && !drill->is_interrupted ? MRCCTL_DRILL_NO_STREAM : r;
+	return r == 0 && drill->interrupts == 0 ? MRCCTL_DRILL_NO_STREAM : r;
 }
 
 /* The peers, one after the other, until one has somebody who takes a stream. */
@@ -289,12 +291,42 @@ static int mrcctl_drill_stream_settle(struct mrcctl_drill *drill)
 		return MRCCTL_EXIT_REFUSED;
 	}
 	r = mrcctl_drill_look(drill, LOOK_NS, "looking at what flows");
-	if (r != 0 || mrcctl_drill_flows(drill) || drill->is_interrupted)
+	if (r != 0 || mrcctl_drill_flows(drill) || drill->interrupts > 0)
 		return r;
 	return mrcctl_drill_stream_find(drill);
 }
 
 /* ---- one rail ---- */
+
+/* The link by which whoever asks came in is not to be taken from under him. 0, or the exit status. */
+static int mrcctl_drill_spare_session(const struct mrcctl_drill *drill, const char *rail)
+{
+	json_t *question = json_pack("{s:s}", "command", "rails"), *rails, *item;
+	char address[MRCCTL_SESSION_TEXT_BYTES];
+	size_t i;
+	int r = mrcctl_ask(drill->socket, question, &rails);
+
+	json_decref(question);
+	if (r != 0)
+		return r;
+	json_array_foreach(rails, i, item)
+	{
+		const char *name = json_string_value(json_object_get(item, "name"));
+		const char *interface = json_string_value(json_object_get(item, "interface"));
+
+		if (r != 0 || name == NULL || interface == NULL || strcmp(name, rail) != 0 ||
+		    !mrcctl_session_is_over("/proc", getpid(), interface, address))
+			continue;
+		mrcctl_drill_progress_clear(drill);
+		fprintf(stderr,
+			"mrcctl: rail %s: you came in by ssh over %s (%s), and would stand still "
+			"with its link: come another way, or say --force\n",
+			rail, interface, address);
+		r = MRCCTL_EXIT_REFUSED;
+	}
+	json_decref(rails);
+	return r;
+}
 
 static int mrcctl_drill_break(struct mrcctl_drill *drill, const char *rail)
 {
@@ -310,22 +342,49 @@ static int mrcctl_drill_break(struct mrcctl_drill *drill, const char *rail)
 					  "force", (int)options->is_forced));
 }
 
+/* A link that does not come up: say how things stand, and leave the rest to the daemon. */
+static int mrcctl_drill_leave(struct mrcctl_drill *drill, const char *rail)
+{
+	const struct mrcctl_drill_record *record = &drill->record;
+
+	drill->is_left = true;
+	mrcctl_drill_progress_clear(drill);
+	fprintf(stderr,
+		"mrcctl: rail %s: %s is not up again%s%s. The daemon goes on trying, every second, "
+		"and so does the one that follows it. By hand: ip link set %s up\n",
+		rail, record->interface, record->error[0] != '\0' ? ": " : "", record->error,
+		record->interface);
+	return MRCCTL_EXIT_REFUSED;
+}
+
 /* Until the fault is over. */
 static int mrcctl_drill_suffer(struct mrcctl_drill *drill, const char *rail)
 {
-	bool is_mended = false;
+	const struct mrcctl_drill_record *record = &drill->record;
+	uint64_t mended_ns = 0;
 	int r = 0;
 
-	while (r == 0 && !drill->record.is_idle) {
-		uint64_t end_ns = drill->record.began_ns + drill->options->duration_ns;
+	while (r == 0 && !record->is_idle) {
+		uint64_t end_ns = record->began_ns + drill->options->duration_ns;
 		uint64_t now_ns = mrcctl_drill_now(drill);
 
-		mrcctl_drill_progress(drill, "rail %s: %s, %llu s left", rail,
-				      mrcctl_drill_fault_name(drill->options->fault),
-				      mrcctl_drill_seconds(end_ns > now_ns ? end_ns - now_ns : 0));
+		if (record->is_link && mended_ns == 0 && record->is_ending)
+			mended_ns = now_ns;
+		if (record->is_link && mended_ns != 0 &&
+		    (drill->interrupts > 1 || now_ns > mended_ns + SETTLE_NS))
+			return mrcctl_drill_leave(drill, rail);
+		if (record->is_link && mended_ns != 0)
+			mrcctl_drill_progress(drill, "rail %s: %s comes up%s%s", rail,
+					      record->interface,
+					      record->error[0] != '\0' ? ": " : "", record->error);
+		else
+			mrcctl_drill_progress(drill, "rail %s: %s, %llu s left", rail,
+					      mrcctl_drill_fault_name(drill->options->fault),
+					      mrcctl_drill_seconds(end_ns > now_ns ? end_ns - now_ns
+										   : 0));
 		r = mrcctl_drill_step(drill);
-		if (r == 0 && drill->is_interrupted && !is_mended) {
-			is_mended = true;
+		if (r == 0 && drill->interrupts > 0 && mended_ns == 0) {
+			mended_ns = mrcctl_drill_now(drill);
 			r = mrcctl_drill_do(drill, "mend");
 		}
 	}
@@ -344,13 +403,17 @@ static int mrcctl_drill_rail(struct mrcctl_drill *drill, const char *rail)
 	int r;
 
 	snprintf(what, sizeof(what), "rail %.60s: before", rail);
-	r = mrcctl_drill_look(drill, BEFORE_NS, what);
-	if (r != 0 || drill->is_interrupted)
+	r = drill->options->is_link && !drill->options->is_forced
+		    ? mrcctl_drill_spare_session(drill, rail)
+		    : 0;
+	if (r == 0)
+		r = mrcctl_drill_look(drill, BEFORE_NS, what);
+	if (r != 0 || drill->interrupts > 0)
 		return r;
 	r = mrcctl_drill_break(drill, rail);
 	if (r == 0)
 		r = mrcctl_drill_suffer(drill, rail);
-	while (r == 0 && !drill->is_interrupted &&
+	while (r == 0 && drill->interrupts == 0 &&
 	       !mrcctl_drill_is_over(&drill->record, rail, first_ns) &&
 	       mrcctl_drill_now(drill) < drill->record.ended_ns + SETTLE_NS) {
 		mrcctl_drill_progress(drill, "rail %s: after", rail);
@@ -367,86 +430,154 @@ static int mrcctl_drill_all(struct mrcctl_drill *drill)
 	uint32_t rail_count = drill->record.rail_count;
 	int r = 0;
 
-	for (uint32_t i = 0; i < rail_count && r == 0 && !drill->is_interrupted; i++)
+	for (uint32_t i = 0; i < rail_count && r == 0 && drill->interrupts == 0; i++)
 		r = mrcctl_drill_rail(drill, drill->record.rails[i]);
 	return r;
 }
 
 /* ---- somebody else breaks it ---- */
 
-static const struct mrcctl_drill_event *mrcctl_drill_watch_left(
-	const struct mrcctl_drill_record *record)
-{
-	for (size_t i = 0; i < record->event_count; i++) {
-		if (record->events[i].was_good && !record->events[i].is_good)
-			return &record->events[i];
-	}
-	return NULL;
-}
+/* A rail that somebody took away while we watch. */
+struct mrcctl_drill_away {
+	char rail[MRCCTL_DRILL_NAME_BYTES];
+	uint64_t began_ns, ended_ns; /* 0: it has not been mended */
+};
 
-/* When it was mended: its carrier came back, or, if it never went, its paths did. 0: not yet. */
+struct mrcctl_drill_watch {
+	struct mrcctl_drill_away away[RESULTS_MAX];
+	size_t count, events_seen;
+};
+
+/* When it was mended last: its carrier came back, or, if it never went, its paths did. 0: not yet. */
 static uint64_t mrcctl_drill_watch_mended(const struct mrcctl_drill_record *record,
-					  const char *rail, uint64_t began_ns)
+					  const struct mrcctl_drill_away *away)
 {
-	uint32_t index = mrcctl_drill_record_rail(record, rail);
-	bool was_lost = false;
+	uint32_t index = mrcctl_drill_record_rail(record, away->rail);
+	bool was_lost = false, is_lost = false;
 	uint64_t back_ns = 0;
 
 	for (size_t i = 0; i < record->sample_count; i++) {
 		const struct mrcctl_drill_sample *sample = &record->samples[i];
 
-		if (sample->t_ns < began_ns)
+		if (sample->t_ns < away->began_ns)
 			continue;
-		if (was_lost && sample->rails[index].has_carrier)
-			return sample->t_ns;
-		was_lost = was_lost || !sample->rails[index].has_carrier;
+		if (is_lost && sample->rails[index].has_carrier)
+			back_ns = sample->t_ns;
+		is_lost = !sample->rails[index].has_carrier;
+		was_lost = was_lost || is_lost;
 	}
-	if (was_lost || !mrcctl_drill_is_whole(record, index))
+	if (is_lost || !mrcctl_drill_is_whole(record, index))
 		return 0;
-	for (size_t i = 0; i < record->event_count; i++) {
-		if (record->events[i].is_good && strcmp(record->events[i].rail, rail) == 0)
+	for (size_t i = 0; i < record->event_count && !was_lost; i++) {
+		if (record->events[i].is_good && strcmp(record->events[i].rail, away->rail) == 0)
 			back_ns = record->events[i].t_ns;
 	}
 	return back_ns;
 }
 
+/* Take in what befell since the last time, and say it. */
+static void mrcctl_drill_watch_take(struct mrcctl_drill *drill, struct mrcctl_drill_watch *watch)
+{
+	const struct mrcctl_drill_record *record = &drill->record;
+
+	for (; watch->events_seen < record->event_count; watch->events_seen++) {
+		const struct mrcctl_drill_event *event = &record->events[watch->events_seen];
+		bool is_known = false;
+
+		if (event->was_good == event->is_good)
+			continue;
+		for (size_t i = 0; i < watch->count; i++)
+			is_known = is_known || strcmp(watch->away[i].rail, event->rail) == 0;
+		if (!is_known && !event->is_good && watch->count < RESULTS_MAX) {
+			struct mrcctl_drill_away *away = &watch->away[watch->count++];
+
+			memcpy(away->rail, event->rail, sizeof(away->rail));
+			away->began_ns =
+				event->t_ns -
+				(strcmp(event->reason, "silent") == 0 ? event->quiet_ns : 0);
+			away->ended_ns = 0;
+			is_known = true;
+		}
+		if (!is_known)
+			continue;
+		mrcctl_drill_progress_clear(drill);
+		if (event->is_good)
+			fprintf(stderr, "rail %s to %s is back\n", event->rail, event->peer);
+		else
+			fprintf(stderr,
+				"rail %s to %s left service (%s), %" PRIu64 " fragment%s moved\n",
+				event->rail, event->peer, event->reason, event->moved,
+				event->moved == 1 ? "" : "s");
+	}
+}
+
+/* Make the record that of one rail, as if it alone had been drilled. */
+static void mrcctl_drill_watch_turn_to(struct mrcctl_drill_record *record,
+				       const struct mrcctl_drill_away *away)
+{
+	record->began_ns = away->began_ns;
+	record->ended_ns = away->ended_ns;
+}
+
+/* Is there nothing more to see: all rails that went are back and do what they did, or long ought to? */
+static bool mrcctl_drill_watch_is_over(struct mrcctl_drill *drill, struct mrcctl_drill_watch *watch,
+				       uint64_t first_ns)
+{
+	struct mrcctl_drill_record *record = &drill->record;
+	const char *away_now = NULL;
+	uint64_t now_ns = mrcctl_drill_now(drill), since_ns = now_ns;
+	bool is_over = true;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		struct mrcctl_drill_away *away = &watch->away[i];
+
+		away->ended_ns = mrcctl_drill_watch_mended(record, away);
+		mrcctl_drill_watch_turn_to(record, away);
+		if (away->ended_ns == 0) {
+			away_now = away->rail;
+			since_ns = away->began_ns;
+		}
+		is_over = is_over && away->ended_ns != 0 &&
+			  (mrcctl_drill_is_over(record, away->rail, first_ns) ||
+			   now_ns > away->ended_ns + SETTLE_NS);
+	}
+	if (away_now != NULL)
+		mrcctl_drill_progress(drill, "rail %s went %llu s ago", away_now,
+				      mrcctl_drill_seconds(now_ns - since_ns));
+	else
+		mrcctl_drill_progress(drill, "all is back; looking whether it stays so");
+	return is_over;
+}
+
 static int mrcctl_drill_watch(struct mrcctl_drill *drill)
 {
 	struct mrcctl_drill_record *record = &drill->record;
-	const struct mrcctl_drill_event *left;
-	char rail[MRCCTL_DRILL_NAME_BYTES];
-	uint64_t began_ns, first_ns;
+	struct mrcctl_drill_watch watch = {.events_seen = record->event_count};
+	uint64_t first_ns;
 	int r = 0;
 
 	if (!mrcctl_drill_is_whole(record, UINT32_MAX))
 		fprintf(stderr, "mrcctl: not all paths are in service now (mrcctl paths)\n");
 	fprintf(stderr, "watching: take a rail away and put it back; Ctrl-C ends\n");
-	while (r == 0 && !drill->is_interrupted && mrcctl_drill_watch_left(record) == NULL) {
+	while (r == 0 && drill->interrupts == 0 && watch.count == 0) {
 		mrcctl_drill_record_forget(record, mrcctl_drill_now(drill) - WATCH_KEPT_NS);
 		mrcctl_drill_progress(drill, "all is well");
 		r = mrcctl_drill_step(drill);
+		mrcctl_drill_watch_take(drill, &watch);
 	}
-	left = mrcctl_drill_watch_left(record);
-	if (r != 0 || left == NULL)
-		return r;
-	memcpy(rail, left->rail, sizeof(rail));
-	began_ns = left->t_ns - (strcmp(left->reason, "silent") == 0 ? left->quiet_ns : 0);
 	first_ns = record->samples[0].t_ns;
-	mrcctl_drill_progress_clear(drill);
-	fprintf(stderr, "rail %s left service (%s), %" PRIu64 " fragments moved\n", rail,
-		left->reason, left->moved);
-	do {
-		mrcctl_drill_progress(drill, "rail %s is away since %llu s", rail,
-				      mrcctl_drill_seconds(mrcctl_drill_now(drill) - began_ns));
+	while (r == 0 && watch.count > 0 && drill->interrupts == 0 &&
+	       !mrcctl_drill_watch_is_over(drill, &watch, first_ns)) {
 		r = mrcctl_drill_step(drill);
-		record->began_ns = began_ns;
-		record->ended_ns = mrcctl_drill_watch_mended(record, rail, began_ns);
-	} while (r == 0 && !drill->is_interrupted &&
-		 !mrcctl_drill_is_over(record, rail, first_ns) &&
-		 (record->ended_ns == 0 || mrcctl_drill_now(drill) < record->ended_ns + SETTLE_NS));
-	if (r == 0)
-		mrcctl_drill_result_make(record, drill->options, rail, first_ns,
+		mrcctl_drill_watch_take(drill, &watch);
+	}
+	record->is_several = watch.count > 1;
+	for (size_t i = 0; r == 0 && i < watch.count; i++) {
+		watch.away[i].ended_ns = mrcctl_drill_watch_mended(record, &watch.away[i]);
+		mrcctl_drill_watch_turn_to(record, &watch.away[i]);
+		mrcctl_drill_result_make(record, drill->options, watch.away[i].rail, first_ns,
 					 &drill->results[drill->result_count++]);
+	}
 	return r;
 }
 
@@ -459,6 +590,9 @@ static void mrcctl_drill_stream_judge(struct mrcctl_drill *drill)
 
 	if (drill->stream.out == NULL)
 		return;
+	/* It ends when all that it sent has been answered; who interrupts twice does not wait for that. */
+	if (drill->interrupts > 1)
+		mrcctl_drill_stream_abort(&drill->stream);
 	drill->has_verdict = mrcctl_drill_stream_stop(&drill->stream, &drill->verdict) == 0;
 	if (drill->result_count == 0)
 		return;
@@ -523,7 +657,7 @@ static int mrcctl_drill_run(struct mrcctl_drill *drill)
 	const struct mrcctl_drill_options *options = drill->options;
 	int r = mrcctl_drill_stream_settle(drill);
 
-	if (r != 0 || drill->is_interrupted)
+	if (r != 0 || drill->interrupts > 0)
 		return r;
 	if (options->is_watch)
 		return mrcctl_drill_watch(drill);
@@ -567,7 +701,7 @@ int mrcctl_drill(const char *socket, const struct mrcctl_drill_options *options,
 			mrcctl_drill_do(&drill, "close");
 	}
 	mrcctl_drill_stream_judge(&drill);
-	if (drill.is_interrupted)
+	if (drill.interrupts > 0 && !drill.is_left)
 		fprintf(stderr, "mrcctl: interrupted; the daemon gives the rail back\n");
 	if (drill.result_count > 0) {
 		written = mrcctl_drill_write(&drill, picture, is_json);

@@ -55,7 +55,10 @@ struct mrcctl_drill_record {
 	uint64_t events_missed;
 	/* Of the last state. */
 	uint64_t session, began_ns, ended_ns, limit_bytes_per_s;
-	bool is_idle;
+	bool is_idle, is_ending;
+	bool is_several; /* the caller's to say: other rails were away meanwhile, too */
+	bool is_link;    /* a link is really taken down: this one */
+	char interface[32];
 	char over[96], error[256];
 };
 
@@ -80,6 +83,7 @@ struct mrcctl_drill_path {
 	char reason[32];
 	uint64_t left_ns; /* after the fault began */
 	uint64_t quiet_ns, moved;
+	uint32_t times;   /* it left service; quiet_ns is of the first one, moved of all */
 	uint64_t back_ns; /* after it ended; MRCCTL_DRILL_UNKNOWN: it is not back */
 };
 

@@ -104,7 +104,10 @@ static void mrcctl_drill_print_paths(const struct mrcctl_drill_result *result, F
 				mrcctl_unit_span(path->quiet_ns, quiet));
 		else
 			fprintf(out, "found out after %s", mrcctl_unit_span(path->left_ns, span));
-		fprintf(out, " (%s), %" PRIu64 " fragment%s moved, ", path->reason, path->moved,
+		fprintf(out, " (%s), ", path->reason);
+		if (path->times > 1)
+			fprintf(out, "left service %" PRIu32 " times, ", path->times);
+		fprintf(out, "%" PRIu64 " fragment%s moved, ", path->moved,
 			path->moved == 1 ? "" : "s");
 		if (path->back_ns == MRCCTL_DRILL_UNKNOWN)
 			fprintf(out, "not back\n");
@@ -244,10 +247,11 @@ static json_t *mrcctl_drill_result_json(const struct mrcctl_drill_result *result
 		const struct mrcctl_drill_path *path = &result->paths[i];
 
 		json_array_append_new(paths,
-				      json_pack("{s:s s:I s:s s:I s:I s:o}", "peer", path->peer,
+				      json_pack("{s:s s:I s:s s:I s:i s:I s:o}", "peer", path->peer,
 						"detected_ns", (json_int_t)path->left_ns, "reason",
 						path->reason, "quiet_ns",
-						(json_int_t)path->quiet_ns, "fragments_moved",
+						(json_int_t)path->quiet_ns, "times_left",
+						(int)path->times, "fragments_moved",
 						(json_int_t)path->moved, "back_ns",
 						mrcctl_drill_integer(path->back_ns)));
 	}

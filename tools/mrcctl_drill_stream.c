@@ -172,6 +172,12 @@ int mrcctl_drill_stream_stop(struct mrcctl_drill_stream *stream,
 	return 0;
 }
 
+void mrcctl_drill_stream_abort(struct mrcctl_drill_stream *stream)
+{
+	if (stream->pid > 0)
+		kill(stream->pid, SIGKILL);
+}
+
 static int64_t mrcctl_drill_clock(clockid_t clock)
 {
 	struct timespec ts;

@@ -35,6 +35,8 @@ bool mrcctl_drill_stream_has_ended(struct mrcctl_drill_stream *stream, char *tex
 /* End it and take its result. -EBADMSG: it has none. */
 int mrcctl_drill_stream_stop(struct mrcctl_drill_stream *stream,
 			     struct mrcctl_drill_verdict *verdict_out);
+/* End it at once, without a result. */
+void mrcctl_drill_stream_abort(struct mrcctl_drill_stream *stream);
 /* After the stop: the longest stalls of the drill as the stream saw them. */
 void mrcctl_drill_stream_stalls(const struct mrcctl_drill_stream *stream,
 				struct mrcctl_drill_result *result);

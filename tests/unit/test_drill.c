@@ -13,6 +13,7 @@
 
 #include "mrcd_drill.h"
 #include "mrcd_event_log.h"
+#include "mrcd_interface.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_stall.h"
@@ -139,6 +140,135 @@ static void on_guard(evutil_socket_t fd, short what, void *context)
 		}                                                                            \
 		event_free(guard);                                                           \
 	} while (0)
+
+/* ---- a link, played ---- */
+
+/* On the drill's thread, and read here when it has answered. */
+static struct {
+	_Atomic int check, down, up; /* what it answers */
+	_Atomic bool is_down, is_owed;
+	_Atomic uint32_t ups;
+} played;
+
+static void play(void)
+{
+	played.check = played.down = played.up = 0;
+	played.is_down = played.is_owed = false;
+	played.ups = 0;
+}
+
+int __wrap_mrcd_interface_check(const char *interface, char *why_out);
+int __wrap_mrcd_interface_check(const char *interface, char *why_out)
+{
+	if (played.check < 0)
+		strcpy(why_out, "there is something in the way");
+	return played.check;
+}
+
+int __wrap_mrcd_interface_down(const char *dir, const char *interface, char *why_out);
+int __wrap_mrcd_interface_down(const char *dir, const char *interface, char *why_out)
+{
+	played.is_down = played.down == 0 || played.is_owed;
+	played.is_owed = played.is_down;
+	return played.down;
+}
+
+int __wrap_mrcd_interface_up(const char *dir, const char *interface);
+int __wrap_mrcd_interface_up(const char *dir, const char *interface)
+{
+	assert_string_equal(interface, "if1");
+	played.ups++;
+	if (played.up == 0)
+		played.is_down = played.is_owed = false;
+	return played.up;
+}
+
+int __wrap_mrcd_interface_owed(const char *dir, char *interface_out);
+int __wrap_mrcd_interface_owed(const char *dir, char *interface_out)
+{
+	strcpy(interface_out, "if1");
+	return played.is_owed;
+}
+
+static const json_t *break_link(struct stage *stage, bool is_forced)
+{
+	strcpy(stage->rail->given.interface, "if1");
+	return ask(stage, json_pack("{s:s s:I s:s s:s s:I s:b s:b}", "do", "break", "session",
+				    (json_int_t)stage->session, "rail", "r1", "fault", "down",
+				    "duration_ns", (json_int_t)(600 * MRC_S), "link", 1, "force",
+				    (int)is_forced));
+}
+
+static bool state_is(struct stage *stage, const char *want)
+{
+	assert_non_null(act(stage, "renew"));
+	return strcmp(text(stage, "state"), want) == 0;
+}
+
+static void a_link_that_does_not_come_up_is_tried_again_by_whoever_is_left(void **state)
+{
+	struct stage *stage = *state;
+
+	play();
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_link(stage, true));
+	until(stage, state_is(stage, "on"));
+	assert_true(played.is_down);
+	assert_string_equal(text(stage, "interface"), "if1");
+	played.up = -EIO;
+	assert_non_null(act(stage, "mend"));
+	until(stage, state_is(stage, "ending") && text(stage, "error")[0] != '\0');
+	assert_string_equal(text(stage, "error"), strerror(EIO));
+	assert_non_null(act(stage, "close"));
+	/* Its asker has gone, and the next one is told what is the matter. */
+	assert_null(ask(stage, json_pack("{s:s}", "do", "open")));
+	assert_non_null(strstr(json_string_value(stage->error), "ip link set if1 up"));
+	until(stage, played.ups >= 2);
+	played.up = 0;
+	until(stage, !played.is_down);
+	until(stage, ask(stage, json_pack("{s:s}", "do", "open")) != NULL);
+}
+
+static void a_link_that_cannot_be_taken_down_is_told(void **state)
+{
+	struct stage *stage = *state;
+
+	play();
+	open_with_lease(stage, 60 * MRC_S);
+	played.check = -EPERM;
+	assert_non_null(break_link(stage, true));
+	until(stage, state_is(stage, "idle"));
+	assert_string_equal(text(stage, "error"), "there is something in the way");
+	/* Force is for what would be lost, and for that alone. */
+	played.check = -EBUSY;
+	played.down = -EIO;
+	assert_non_null(break_link(stage, true));
+	until(stage, state_is(stage, "idle"));
+	assert_string_equal(text(stage, "error"), strerror(EIO));
+	/* It failed and is down all the same: it is taken up. */
+	played.is_owed = true;
+	assert_non_null(break_link(stage, true));
+	until(stage, state_is(stage, "idle") && !played.is_down);
+	assert_int_equal(played.ups, 1);
+}
+
+static void what_the_last_run_left_down_is_taken_up(void **state)
+{
+	struct stage *stage = *state;
+
+	play();
+	mrcd_drill_recover(stage->worker->drill); /* nothing is owed */
+	open_with_lease(stage, MRC_S);
+	assert_non_null(act(stage, "close"));
+	played.is_owed = played.is_down = true;
+	played.up = -EPERM;
+	mrcd_drill_recover(stage->worker->drill);
+	until(stage, played.ups >= 2); /* every second */
+	assert_true(played.is_down);
+	played.up = 0;
+	until(stage, !played.is_down);
+	until(stage, ask(stage, json_pack("{s:s}", "do", "open")) != NULL);
+}
 
 /* ---- the end ---- */
 
@@ -352,6 +482,9 @@ int main(void)
 		TEST(asking_again_keeps_the_lease),
 		TEST(a_session_that_is_closed_leaves_nothing_broken),
 		TEST(a_daemon_that_ends_leaves_nothing_broken),
+		TEST(a_link_that_does_not_come_up_is_tried_again_by_whoever_is_left),
+		TEST(a_link_that_cannot_be_taken_down_is_told),
+		TEST(what_the_last_run_left_down_is_taken_up),
 		TEST(one_drills_at_a_time),
 		TEST(a_host_that_is_not_well_is_left_alone),
 		TEST(what_cannot_be_done_is_refused_and_changes_nothing),
