@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrcd_about.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <event2/event_struct.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "mrcd_carrier.h"
 #include "mrcd_memfd.h"
 #include "mrcd_peer.h"
 #include "mrcd_tcp_sock.h"
@@ -55,9 +49,10 @@ static json_int_t mrcd_about_memlock(void)
 
 /*
  * rdma-core has no call that tells its version, but puts it at the end of its
- * library's name: libibverbs.so.1.14.44.0 is of 44.0. "": there is none.
+ * library's name: libibverbs.so.1.14.44.0 is of 44.0. "": there is none. Looks
+ * at the disk.
  */
-static const char *mrcd_about_rdma_core(char text[MRCD_ABOUT_VERSION_BYTES])
+static void mrcd_about_rdma_core_find(char text[MRCD_ABOUT_VERSION_BYTES])
 {
 	void *symbol = dlsym(RTLD_DEFAULT, "ibv_get_device_list");
 	char *name, *at;
@@ -65,7 +60,7 @@ static const char *mrcd_about_rdma_core(char text[MRCD_ABOUT_VERSION_BYTES])
 
 	text[0] = '\0';
 	if (symbol == NULL || dladdr(symbol, &info) == 0)
-		return text;
+		return;
 	name = realpath(info.dli_fname, NULL);
 	/* The last but one dot from the end. */
 	at = name != NULL ? strstr(name, ".so.") : NULL;
@@ -82,20 +77,27 @@ static const char *mrcd_about_rdma_core(char text[MRCD_ABOUT_VERSION_BYTES])
 			snprintf(text, MRCD_ABOUT_VERSION_BYTES, "%.31s", dots[0] + 1);
 	}
 	free(name);
-	return text;
+}
+
+/* Owned by the worker. */
+struct mrcd_about {
+	struct mrcd_worker *worker; /* the owner */
+	int fd; /* ours; a timer that ends in no time to come, but when somebody sets the clock */
+	struct event event;
+	char rdma_core[MRCD_ABOUT_VERSION_BYTES]; /* what this process runs with */
+};
+
+static const char *mrcd_about_rdma_core(const struct mrcd_worker *worker)
+{
+	return worker->about != NULL ? worker->about->rdma_core : "";
 }
 
 /* ---- rails ---- */
 
 /* The interface it is on now, also when the configuration names an address or a device. */
-static const char *mrcd_about_interface(const struct mrcd_rail *rail, char name[IF_NAMESIZE])
+static const char *mrcd_about_interface(const struct mrcd_rail *rail)
 {
-	if (rail->conf->interface[0] != '\0')
-		return rail->conf->interface;
-	name[0] = '\0';
-	if (rail->ifindex != 0 && if_indextoname(rail->ifindex, name) == NULL)
-		name[0] = '\0';
-	return name;
+	return rail->conf->interface[0] != '\0' ? rail->conf->interface : rail->nic.name;
 }
 
 /* The address it listens on; "": it has none now. */
@@ -105,25 +107,10 @@ static const char *mrcd_about_address(const struct mrcd_rail *rail,
 	struct sockaddr_storage address;
 	socklen_t len;
 
-	if (mrcd_tcp_own_address(rail->conf, &address, &len) < 0)
+	if (mrcd_nic_own_address(rail, &address, &len) < 0)
 		return rail->conf->address;
 	mrcd_tcp_address_text(&address, len, text);
 	return text;
-}
-
-static void mrcd_about_driver(const char *interface, struct ethtool_drvinfo *info)
-{
-	struct ifreq ifr = {.ifr_data = (void *)info};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	*info = (struct ethtool_drvinfo){.cmd = ETHTOOL_GDRVINFO};
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
-	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &ifr) < 0)
-		*info = (struct ethtool_drvinfo){0};
-	info->driver[sizeof(info->driver) - 1] = '\0';
-	info->fw_version[sizeof(info->fw_version) - 1] = '\0';
-	if (fd >= 0)
-		close(fd);
 }
 
 static const char *mrcd_about_type(const struct mrcd_conf_rail *conf)
@@ -142,15 +129,14 @@ static const char *mrcd_about_type(const struct mrcd_conf_rail *conf)
 static json_t *mrcd_about_rail_json(const struct mrcd_rail *rail)
 {
 	const struct mrcd_conf_rail *conf = rail->conf;
-	char name[IF_NAMESIZE], address[MRCD_ADDRESS_TEXT_BYTES];
-	const char *interface = mrcd_about_interface(rail, name);
-	struct ethtool_drvinfo driver;
+	const struct mrcd_nic_card *card = &rail->nic.card;
+	char address[MRCD_ADDRESS_TEXT_BYTES];
 
-	mrcd_about_driver(interface, &driver);
+	mrcd_nic_ask_if_old(rail);
 	return json_pack("{s:s s:s s:s s:s s:s s:s s:I s:I}", "name", conf->name, "type",
-			 mrcd_about_type(conf), "interface", interface, "address",
-			 mrcd_about_address(rail, address), "driver", driver.driver, "firmware",
-			 driver.fw_version, "speed_configured_bits_per_s",
+			 mrcd_about_type(conf), "interface", mrcd_about_interface(rail), "address",
+			 mrcd_about_address(rail, address), "driver", card->driver, "firmware",
+			 card->firmware, "speed_configured_bits_per_s",
 			 (json_int_t)rail->given.speed_bits_per_s, "receive_bytes",
 			 (json_int_t)conf->receive_entries * (json_int_t)conf->receive_entry_bytes);
 }
@@ -186,43 +172,27 @@ static uint8_t mrcd_about_kind(const struct mrcd_rail *rail)
 	return kind;
 }
 
-static void mrcd_about_interface_take(const char *interface, struct mrc_about *about)
-{
-	static const uint8_t ethernet = ARPHRD_ETHER;
-	struct ifreq ifr = {0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return;
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
-	if (ioctl(fd, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu > 0)
-		about->mtu = (uint32_t)ifr.ifr_mtu;
-	if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 && ifr.ifr_hwaddr.sa_family == ethernet)
-		memcpy(about->mac, ifr.ifr_hwaddr.sa_data, sizeof(about->mac));
-	close(fd);
-}
-
 static void mrcd_about_take(const struct mrcd_rail *rail, struct mrc_about *about)
 {
-	struct ethtool_drvinfo driver;
+	const struct mrcd_nic_card *card = &rail->nic.card;
 	struct utsname host = {0};
-	char name[IF_NAMESIZE];
-	const char *interface = mrcd_about_interface(rail, name);
 
 	/* Compared as bytes: what lies between the fields is to be the same each time. */
 	memset(about, 0, sizeof(*about));
 	uname(&host);
-	mrcd_about_driver(interface, &driver);
 	about->kind = mrcd_about_kind(rail);
 	about->wall_ns = mrcd_about_wall_ns();
-	about->speed_bits_per_s = mrcd_carrier_speed(interface);
-	mrcd_about_interface_take(interface, about);
+	about->speed_bits_per_s = card->speed_bits_per_s;
+	about->mtu = card->mtu;
+	static_assert(sizeof(about->mac) == sizeof(card->mac), "addresses of one size");
+	memcpy(about->mac, card->mac, sizeof(about->mac));
 	snprintf(about->rail, sizeof(about->rail), "%s", rail->conf->name);
 	snprintf(about->version, sizeof(about->version), "%s", MRC_VERSION);
 	snprintf(about->kernel, sizeof(about->kernel), "%.63s", host.release);
-	mrcd_about_rdma_core(about->rdma_core);
-	snprintf(about->driver, sizeof(about->driver), "%s", driver.driver);
-	snprintf(about->firmware, sizeof(about->firmware), "%s", driver.fw_version);
+	snprintf(about->rdma_core, sizeof(about->rdma_core), "%s",
+		 mrcd_about_rdma_core(rail->worker));
+	snprintf(about->driver, sizeof(about->driver), "%s", card->driver);
+	snprintf(about->firmware, sizeof(about->firmware), "%s", card->firmware);
 }
 
 static void mrcd_about_give(struct mrcd_peer *peer, uint8_t path_index,
@@ -282,13 +252,6 @@ json_t *mrcd_about_peer_json(const struct mrc_about *about)
 
 /* ---- the clock ---- */
 
-/* Owned by the worker. */
-struct mrcd_about {
-	struct mrcd_worker *worker; /* the owner */
-	int fd; /* ours; a timer that ends in no time to come, but when somebody sets the clock */
-	struct event event;
-};
-
 static int mrcd_about_arm(int fd)
 {
 	const struct itimerspec never = {.it_value = {.tv_sec = INT32_MAX}};
@@ -320,6 +283,7 @@ int mrcd_about_new(struct mrcd_worker *worker, struct mrcd_about **about_out)
 	if (about == NULL)
 		return -ENOMEM;
 	about->worker = worker;
+	mrcd_about_rdma_core_find(about->rdma_core);
 	about->fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	r = about->fd < 0 ? -errno : mrcd_about_arm(about->fd);
 	if (r < 0) {
@@ -387,7 +351,6 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 	bool is_any_page = conf->clients.huge_page_bytes == MRCD_HUGE_PAGES_ANY;
 	json_t *rails = json_array(), *peers = json_array();
 	struct utsname host = {0};
-	char rdma_core[MRCD_ABOUT_VERSION_BYTES];
 
 	uname(&host);
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
@@ -398,7 +361,7 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 		json_array_append_new(peers, mrcd_about_clock_json(worker, worker->peers[i]));
 	return json_pack("{s:s s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
 			 conf->host, "version", MRC_VERSION, "kernel", host.release, "rdma_core",
-			 mrcd_about_rdma_core(rdma_core), "pid", (int)getpid(), "memlock_bytes",
+			 mrcd_about_rdma_core(worker), "pid", (int)getpid(), "memlock_bytes",
 			 mrcd_about_memlock(), "may_lock", (int)mrcd_about_may(CAP_IPC_LOCK),
 			 "may_bind", (int)mrcd_about_may(CAP_NET_RAW), "huge_page_bytes",
 			 is_any_page ? 0 : (json_int_t)conf->clients.huge_page_bytes,

@@ -6,7 +6,8 @@
  * rail's interface, and when somebody sets the clock; what has not changed is
  * not sent again.
  *
- * Threads: the worker's loop.  I/O: a few quick questions to the kernel; reads no file.
+ * Threads: the worker's loop.  I/O: none but the first look for rdma-core's version;
+ *          what it says of interfaces is what mrcd_nic.h keeps.
  */
 #ifndef MRCD_ABOUT_H
 #define MRCD_ABOUT_H

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrcd_carrier.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <event2/event_struct.h>
-#include <ifaddrs.h>
-#include <linux/ethtool.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "mrcd_log.h"
-#include "mrcd_resolve.h"
+#include "mrcd_nic.h"
 
 #ifndef IFF_LOWER_UP
 #define IFF_LOWER_UP 0x10000 /* linux/if.h, which does not go together with net/if.h */
@@ -39,76 +33,21 @@ struct mrcd_carrier {
 
 /* ---- asking ---- */
 
-uint64_t mrcd_carrier_speed(const char *interface)
-{
-	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
-	struct ifreq ifr = {.ifr_data = (void *)&cmd};
-	uint32_t mbits;
-	int fd, r;
-
-	if (interface[0] == '\0')
-		return 0;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", interface);
-	r = ioctl(fd, SIOCETHTOOL, &ifr);
-	close(fd);
-	mbits = ethtool_cmd_speed(&cmd);
-	return r < 0 || mbits == (uint32_t)SPEED_UNKNOWN ? 0 : mbits * 1000000ULL;
-}
-
-static bool is_same_address(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)(const void *)a;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)(const void *)a;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
-
-	if (!a || a->sa_family != b->ss_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 && !memcmp(&a6->sin6_addr, &b6->sin6_addr, 16);
-}
-
-/* The index of the interface that has this address; 0: none. */
-static unsigned ifindex_by_address(const char *text)
-{
-	struct sockaddr_storage address;
-	struct ifaddrs *list;
-	socklen_t address_len;
-	unsigned ifindex = 0;
-
-	if (mrcd_resolve_numeric(text, 0, &address, &address_len) < 0 || getifaddrs(&list) < 0)
-		return 0;
-	for (const struct ifaddrs *ifa = list; ifa && !ifindex; ifa = ifa->ifa_next) {
-		if (is_same_address(ifa->ifa_addr, &address))
-			ifindex = if_nametoindex(ifa->ifa_name);
-	}
-	freeifaddrs(list);
-	return ifindex;
-}
-
-static unsigned ifindex_of(const struct mrcd_rail *rail)
-{
-	if (rail->conf->interface[0])
-		return if_nametoindex(rail->conf->interface);
-	return ifindex_by_address(rail->conf->address);
-}
-
-/* Any socket does for this ioctl, also one of netlink. */
+/*
+ * Any socket does for these ioctls, also one of netlink. Both are answered at once
+ * whatever drivers do: they take no lock that a driver is called under. The name is
+ * that of the index, since for one that no interface has the kernel may run modprobe.
+ */
 static bool ask(const struct mrcd_carrier *carrier, const struct mrcd_rail *rail)
 {
-	struct ifreq ifr = {0};
+	struct ifreq ifr = {.ifr_ifindex = (int)rail->ifindex};
 
-	if (rail->drill == MRCD_DRILL_DOWN)
+	if (rail->drill == MRCD_DRILL_DOWN || !rail->ifindex)
 		return false;
-	static_assert(sizeof(ifr.ifr_name) == sizeof(rail->conf->interface), "names of one size");
-	if (rail->conf->interface[0])
-		memcpy(ifr.ifr_name, rail->conf->interface, sizeof(ifr.ifr_name));
-	else if (!rail->ifindex || !if_indextoname(rail->ifindex, ifr.ifr_name))
+	if (ioctl(carrier->fd, SIOCGIFNAME, &ifr) < 0)
 		return false;
+	if (rail->conf->interface[0] && strcmp(ifr.ifr_name, rail->conf->interface) != 0)
+		return false; /* it has another name now */
 	if (ioctl(carrier->fd, SIOCGIFFLAGS, &ifr) < 0)
 		return false;
 	return ifr.ifr_flags & IFF_UP && ifr.ifr_flags & IFF_RUNNING;
@@ -145,24 +84,25 @@ static void ask_again_arm(struct mrcd_carrier *carrier)
 }
 
 /* Compare every rail with what the kernel says now. */
-static void rails_update(struct mrcd_carrier *carrier, bool is_address_changed)
+void mrcd_carrier_look(struct mrcd_carrier *carrier)
 {
 	struct mrcd_worker *worker = carrier->worker;
 
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		struct mrcd_rail *rail = &worker->rails[i];
-		unsigned ifindex;
-		bool is_moved;
-
-		if (!mrcd_rail_is_there(rail))
-			continue;
-		ifindex = ifindex_of(rail);
-		is_moved = ifindex != rail->ifindex;
-		rail->ifindex = ifindex;
-		if ((is_moved || is_address_changed) && rail->ops->refresh)
-			rail->ops->refresh(rail);
-		tell(rail, ask(carrier, rail));
+		if (mrcd_rail_is_there(&worker->rails[i]))
+			tell(&worker->rails[i], ask(carrier, &worker->rails[i]));
 	}
+	ask_again_arm(carrier);
+}
+
+/* Its interface or address came, went or moved, or might have. */
+static void on_place(void *context, struct mrcd_rail *rail, bool is_changed)
+{
+	struct mrcd_carrier *carrier = context;
+
+	if (is_changed && rail->ops->refresh)
+		rail->ops->refresh(rail);
+	tell(rail, ask(carrier, rail));
 	ask_again_arm(carrier);
 }
 
@@ -191,21 +131,64 @@ static void on_link_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
 			rail->ops->link_changed(rail);
 		if (nlh->nlmsg_type != RTM_NEWLINK || (ifi->ifi_flags & wanted) != wanted)
 			tell(rail, false);
-		/* Last: it asks the driver, which may hold us up when the card is ill. */
-		mrcd_rail_on_interface(rail);
+		mrcd_nic_ask(rail);
 	}
 }
 
-static void on_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh, bool *is_address_changed)
+/* The name it speaks of; "": none. Not const: the macros of rtnetlink cast it away. */
+static const char *name_of(struct nlmsghdr *nlh)
+{
+	unsigned left = IFLA_PAYLOAD(nlh);
+
+	for (struct rtattr *at = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(at, left);
+	     at = RTA_NEXT(at, left))
+		if (at->rta_type == IFLA_IFNAME && RTA_PAYLOAD(at) <= IF_NAMESIZE)
+			return RTA_DATA(at);
+	return "";
+}
+
+/* May some rail's interface be another than we know? Most messages say no such thing. */
+static bool does_move(const struct mrcd_carrier *carrier, struct nlmsghdr *nlh)
+{
+	const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
+	const struct mrcd_worker *worker = carrier->worker;
+	const char *name;
+
+	if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
+		return false;
+	name = name_of(nlh);
+	for (uint32_t i = 0; i < worker->rail_count; i++) {
+		const struct mrcd_rail *rail = &worker->rails[i];
+		bool is_known = rail->ifindex == (unsigned)ifi->ifi_index;
+		bool is_named =
+			mrcd_rail_is_there(rail) && strcmp(rail->conf->interface, name) == 0;
+
+		if (!mrcd_rail_is_there(rail))
+			continue;
+		if (nlh->nlmsg_type == RTM_DELLINK ? is_known
+		    : rail->conf->interface[0]     ? is_named != is_known
+						   : is_known || !rail->ifindex)
+			return true;
+	}
+	return false;
+}
+
+/* What a message may have changed. */
+struct changes {
+	bool is_place, is_address;
+};
+
+static void on_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh, struct changes *changes)
 {
 	switch (nlh->nlmsg_type) {
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
 		on_link_message(carrier, nlh);
+		changes->is_place = changes->is_place || does_move(carrier, nlh);
 		break;
 	case RTM_NEWADDR:
 	case RTM_DELADDR:
-		*is_address_changed = true;
+		changes->is_address = true;
 		break;
 	default:
 		break;
@@ -215,7 +198,8 @@ static void on_message(struct mrcd_carrier *carrier, struct nlmsghdr *nlh, bool 
 static void on_netlink(evutil_socket_t fd, short what, void *context)
 {
 	struct mrcd_carrier *carrier = context;
-	bool is_address_changed = false, is_changed = false;
+	struct changes changes = {0};
+	bool is_changed = false;
 
 	mrcd_worker_now(carrier->worker);
 	for (int i = 0; i < READS_PER_TURN; i++) {
@@ -226,7 +210,7 @@ static void on_netlink(evutil_socket_t fd, short what, void *context)
 		struct nlmsghdr *nlh = (struct nlmsghdr *)carrier->message;
 
 		if (n < 0 && errno == ENOBUFS) {
-			is_changed = is_address_changed = true; /* what was lost can be anything */
+			is_changed = changes.is_address = true; /* what was lost can be anything */
 			continue;
 		}
 		if (n <= 0)
@@ -235,15 +219,12 @@ static void on_netlink(evutil_socket_t fd, short what, void *context)
 			continue; /* not the kernel */
 		is_changed = true;
 		for (unsigned left = (unsigned)n; NLMSG_OK(nlh, left); nlh = NLMSG_NEXT(nlh, left))
-			on_message(carrier, nlh, &is_address_changed);
+			on_message(carrier, nlh, &changes);
 	}
 	if (is_changed)
-		rails_update(carrier, is_address_changed);
-}
-
-void mrcd_carrier_look(struct mrcd_carrier *carrier)
-{
-	rails_update(carrier, false);
+		mrcd_carrier_look(carrier);
+	if (changes.is_place || changes.is_address)
+		mrcd_nics_look(carrier->worker->nics, changes.is_address);
 }
 
 static void on_ask_again(evutil_socket_t fd, short what, void *context)
@@ -252,12 +233,7 @@ static void on_ask_again(evutil_socket_t fd, short what, void *context)
 
 	mrcd_worker_now(carrier->worker);
 	mrcd_carrier_look(carrier);
-}
-
-static void rail_take(const struct mrcd_carrier *carrier, struct mrcd_rail *rail)
-{
-	rail->ifindex = ifindex_of(rail);
-	rail->is_carrier_up = ask(carrier, rail);
+	mrcd_nics_look(carrier->worker->nics, false);
 }
 
 void mrcd_carrier_add(struct mrcd_rail *rail)
@@ -266,7 +242,11 @@ void mrcd_carrier_add(struct mrcd_rail *rail)
 
 	if (!carrier)
 		return;
-	rail_take(carrier, rail);
+	/* Where it was before it was renewed may be another place than now. */
+	rail->ifindex = 0;
+	rail->nic = (struct mrcd_nic){0};
+	rail->is_carrier_up = false;
+	mrcd_nics_look(carrier->worker->nics, false);
 	ask_again_arm(carrier);
 }
 
@@ -297,9 +277,10 @@ int mrcd_carrier_new(struct mrcd_worker *worker, struct mrcd_carrier **carrier_o
 	event_assign(&carrier->ask_event, worker->base, -1, 0, on_ask_again, carrier);
 
 	/* Asked after we listen, so that no change falls between. */
+	mrcd_nics_begin(worker->nics, on_place, carrier);
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		if (mrcd_rail_is_there(&worker->rails[i]))
-			rail_take(carrier, &worker->rails[i]);
+			worker->rails[i].is_carrier_up = ask(carrier, &worker->rails[i]);
 	}
 	ask_again_arm(carrier);
 	*carrier_out = carrier;
@@ -310,6 +291,7 @@ void mrcd_carrier_free(struct mrcd_carrier *carrier)
 {
 	if (!carrier)
 		return;
+	mrcd_nics_stop(carrier->worker->nics);
 	event_del(&carrier->event);
 	event_del(&carrier->ask_event);
 	close(carrier->fd);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "mrcd_about.h"
-#include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_drill.h"
 #include "mrcd_health.h"
@@ -65,8 +64,7 @@ json_t *mrcd_control_ok(json_t *result)
 
 uint64_t mrcd_control_rail_speed(const struct mrcd_rail *rail)
 {
-	return rail->given.speed_bits_per_s > 0 ? rail->given.speed_bits_per_s
-						: mrcd_carrier_speed(rail->conf->interface);
+	return mrcd_nic_speed(rail);
 }
 
 static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *command)
@@ -121,6 +119,13 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 	if (object != NULL && rail->flaps > 0)
 		json_object_set_new(object, "flap_age_ns",
 				    json_integer((json_int_t)(worker->now_ns - rail->flapped_ns)));
+	if (object != NULL)
+		json_object_set_new(object, "driver_silent_ns",
+				    json_integer((json_int_t)mrcd_nic_unanswered_ns(rail)));
+	if (object != NULL && rail->nic.answered_ns > 0)
+		json_object_set_new(object, "driver_age_ns",
+				    json_integer(
+					    (json_int_t)(worker->now_ns - rail->nic.answered_ns)));
 	if (object != NULL) {
 		mrcd_health_describe_rail(rail, object);
 		mrcd_card_describe(&rail->card, object);

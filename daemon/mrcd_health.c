@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mrcd_carrier.h"
 #include "mrcd_event_log.h"
 #include "mrcd_peer_impl.h"
 #include "mrcd_timeval.h"
@@ -13,7 +12,6 @@
 #define MRCD_HEALTH_VOTE_PART \
 	16U /* a path with less than this part of the busiest's says nothing */
 #define MRCD_HEALTH_BETTER_NS  (5 * MRC_S) /* who votes may change: a better state has to last */
-#define MRCD_HEALTH_SPEED_AGE  240U /* periods: speeds change seldom, and asking is a system call */
 #define MRCD_HEALTH_VOTERS_MAX 1024U
 
 struct mrcd_health {
@@ -114,17 +112,6 @@ static void mrcd_health_event(const struct mrcd_rail *rail, const struct mrcd_pe
 
 /* ---- samples ---- */
 
-static uint64_t mrcd_health_speed(struct mrcd_rail *rail)
-{
-	struct mrcd_rail_health *health = &rail->health;
-
-	if (rail->given.speed_bits_per_s != 0)
-		return rail->given.speed_bits_per_s;
-	if (health->speed_age++ % MRCD_HEALTH_SPEED_AGE == 0)
-		health->speed = mrcd_carrier_speed(rail->conf->interface);
-	return health->speed;
-}
-
 static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
 			       struct mrc_health_sample *sample)
 {
@@ -139,7 +126,7 @@ static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
 		.info = sample->info,
 		.cuts = path->cuts,
 		.carrier_losses = path->rail->carrier_losses,
-		.speed = mrcd_health_speed(path->rail),
+		.speed = mrcd_nic_speed(path->rail),
 	};
 	mrcd_card_judged(&path->rail->card, &sample->card);
 	if (link != NULL && link->ops->resends != NULL &&

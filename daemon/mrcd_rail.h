@@ -21,6 +21,7 @@
 #include "mrc_health.h"
 #include "mrcd_card.h"
 #include "mrcd_conf.h"
+#include "mrcd_nic.h"
 #include "mrcd_region.h"
 
 struct mrcd_worker;
@@ -161,8 +162,6 @@ struct mrcd_rail_health {
 	uint32_t paths_judged; /* carried enough for a word */
 	uint32_t paths_worse;  /* of them, not good */
 	uint64_t better_ns;    /* since when it would be in a better state; 0: it would not */
-	uint64_t speed;        /* nominal, bits per second; 0: not known */
-	uint32_t speed_age;    /* periods since it was asked */
 };
 
 /* What is to become of a rail that runs (mrcd_reload.h). */
@@ -182,9 +181,10 @@ struct mrcd_rail {
 	uint32_t index;
 	uint32_t path_count; /* by the configuration */
 	unsigned ifindex;    /* 0: unknown now */
-	bool is_carrier_up;  /* by the last event or question */
-	bool is_draining;    /* mrcctl drain */
-	bool is_open;        /* ops->open() was called, and close() was not */
+	struct mrcd_nic nic;
+	bool is_carrier_up; /* by the last event or question */
+	bool is_draining;   /* mrcctl drain */
+	bool is_open;       /* ops->open() was called, and close() was not */
 	enum mrcd_rail_fate fate;
 	bool is_leaving;            /* and that is under way: its paths are denied */
 	struct mrcd_conf_rail next; /* RENEW */
@@ -283,7 +283,7 @@ void mrcd_link_on_fenced(struct mrcd_link *link);
 /* Take the engine's actions, flush dirty links, arm the timer: at the end of this turn, once. */
 void mrcd_peer_pump(struct mrcd_peer *peer);
 
-/* The kernel spoke of the rail's interface: what peers are told of it may be another. Pumps. */
+/* What is known of the rail's interface is another, and peers are to be told. Pumps. */
 void mrcd_rail_on_interface(struct mrcd_rail *rail);
 
 /* Carrier of the rail changed (from rtnetlink) or was found so (has_carrier). Tells every peer. */

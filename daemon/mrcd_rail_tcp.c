@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,12 +77,12 @@ static void listen_try(struct mrcd_tcp *tcp)
 {
 	const struct timeval again = mrcd_timeval_of(LISTEN_RETRY_NS);
 	const struct mrcd_conf_rail *conf = tcp->rail->conf;
-	unsigned ifindex = conf->interface[0] ? if_nametoindex(conf->interface) : 0;
+	unsigned ifindex = conf->interface[0] ? tcp->rail->ifindex : 0;
 	struct sockaddr_storage own;
 	socklen_t own_len = 0;
 	int fd, r;
 
-	r = mrcd_tcp_own_address(conf, &own, &own_len);
+	r = mrcd_nic_own_address(tcp->rail, &own, &own_len);
 	if (r < 0)
 		goto err_retry;
 	if (listen_is_current(tcp, &own, own_len, ifindex))
@@ -108,7 +107,8 @@ static void listen_try(struct mrcd_tcp *tcp)
 	return;
 
 err_retry:
-	if (r != tcp->listen_error)
+	/* -EAGAIN: where it is will be known in a moment. */
+	if (r != tcp->listen_error && r != -EAGAIN)
 		mrcd_warn("rail %s: cannot listen on %s%s port %u: %s; trying again every second",
 			  conf->name, conf->interface[0] ? conf->interface : "",
 			  conf->address[0] ? conf->address : "", conf->port, strerror(-r));

@@ -184,7 +184,7 @@ static void device_look(struct mrcd_verbs *verbs)
 	device = calloc(1, sizeof(*device));
 	if (device)
 		device->own_len = sizeof(device->own);
-	if (!device || mrcd_tcp_own_address(&verbs->conf, &device->own, &device->own_len) < 0) {
+	if (!device || mrcd_nic_own_address(verbs->rail, &device->own, &device->own_len) < 0) {
 		free(device);
 		event_add(&verbs->retry_event, &retry_span);
 		return;
@@ -318,7 +318,10 @@ static int interface_find(struct mrcd_verbs *verbs)
 
 	if (conf->interface[0] || conf->address[0])
 		return 0;
-	return mrcd_verbs_device_interface(conf->device, conf->device_port, conf->interface);
+	if (!verbs->rail->nic.name[0])
+		return -ENODEV;
+	memcpy(conf->interface, verbs->rail->nic.name, sizeof(conf->interface));
+	return 0;
 }
 
 static int listen_try(struct mrcd_verbs *verbs)
@@ -350,6 +353,8 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 	struct mrcd_verbs *verbs = context;
 
 	mrcd_worker_now(verbs->rail->worker);
+	if (!verbs->tcp && verbs->rail->worker->nics)
+		mrcd_nics_look(verbs->rail->worker->nics, false);
 	if (listen_try(verbs) < 0)
 		event_add(&verbs->retry_event, &retry_span);
 	else if (verbs->tcp)
@@ -520,7 +525,7 @@ static void verbs_refresh(struct mrcd_rail *rail)
 		device_look(verbs);
 		return;
 	}
-	if (mrcd_tcp_own_address(&verbs->conf, &own, &own_len) < 0)
+	if (mrcd_nic_own_address(rail, &own, &own_len) < 0)
 		return; /* gone for now; its queue pairs say so by themselves */
 	is_same = own_len == verbs->device->own_len && !memcmp(&own, &verbs->device->own, own_len);
 	if (is_same)

@@ -287,7 +287,7 @@ static int address_check(const struct reloading *rl, uint32_t index)
 
 	if (is_to_be_left(rl, conf->port))
 		probe.port = 0;
-	r = mrcd_tcp_own_address(&probe, &own, &own_len);
+	r = mrcd_nic_find_address(&probe, &own, &own_len);
 	if (r < 0)
 		return refuse(rl,
 			      "rails[%u] (%s).interface: %s has no address; allowed: an interface "

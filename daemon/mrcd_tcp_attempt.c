@@ -356,7 +356,7 @@ static void attempt_connect(struct mrcd_tcp_attempt *attempt, const struct socka
 		timer_set(attempt, ANSWER_TIMEOUT_NS);
 		return;
 	}
-	fd = mrcd_tcp_own_address(conf, &own, &own_len);
+	fd = mrcd_nic_own_address(attempt->tcp->rail, &own, &own_len);
 	if (fd == 0)
 		fd = mrcd_tcp_connect(conf, &own, own_len, to, to_len);
 	if (fd < 0) {
@@ -421,8 +421,7 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 		attempt_connect(attempt, &to, to_len);
 		return;
 	}
-	family = mrcd_tcp_own_address(tcp->rail->conf, &own, &own_len) == 0 ? own.ss_family
-									    : AF_UNSPEC;
+	family = mrcd_nic_own_address(tcp->rail, &own, &own_len) == 0 ? own.ss_family : AF_UNSPEC;
 	if (mrcd_resolve_name(tcp->resolver, address, port, family, on_resolved, attempt,
 			      &attempt->question) < 0) {
 		attempt->failure = strerror(ENOMEM);

@@ -2,15 +2,12 @@
 #include "mrcd_tcp_sock.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "mrcd_resolve.h"
 
 #define LISTEN_BACKLOG      128
 #define NOTSENT_LOWAT_BYTES (128 * 1024)
@@ -20,55 +17,6 @@ static bool is_link_local(const struct sockaddr *address)
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
 
 	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
-}
-
-/* The smaller the better; 0: none at all. */
-static int address_rank(const struct ifaddrs *ifa, const char *interface)
-{
-	if (!ifa->ifa_addr || strcmp(ifa->ifa_name, interface) != 0)
-		return 0;
-	if (ifa->ifa_addr->sa_family == AF_INET)
-		return 1;
-	if (ifa->ifa_addr->sa_family != AF_INET6)
-		return 0;
-	return is_link_local(ifa->ifa_addr) ? 3 : 2;
-}
-
-static int interface_address(const char *interface, uint16_t port,
-			     struct sockaddr_storage *address_out, socklen_t *len_out)
-{
-	struct ifaddrs *list;
-	int best = 0;
-
-	if (getifaddrs(&list) < 0)
-		return -errno;
-	memset(address_out, 0, sizeof(*address_out));
-	for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
-		int rank = address_rank(ifa, interface);
-
-		if (!rank || (best && rank >= best))
-			continue;
-		best = rank;
-		*len_out = ifa->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-							       : sizeof(struct sockaddr_in6);
-		memcpy(address_out, ifa->ifa_addr, *len_out);
-	}
-	freeifaddrs(list);
-	if (!best)
-		return -EADDRNOTAVAIL;
-	if (address_out->ss_family == AF_INET)
-		((struct sockaddr_in *)address_out)->sin_port = htons(port);
-	else
-		((struct sockaddr_in6 *)address_out)->sin6_port = htons(port);
-	return 0;
-}
-
-int mrcd_tcp_own_address(const struct mrcd_conf_rail *conf, struct sockaddr_storage *address_out,
-			 socklen_t *len_out)
-{
-	if (conf->address[0])
-		return mrcd_resolve_numeric(conf->address, conf->port, address_out, len_out);
-	return interface_address(conf->interface, conf->port, address_out, len_out);
 }
 
 /* A socket that uses this rail's interface and no other, as far as we may say so. */

@@ -17,14 +17,6 @@
 #define MRCD_ADDRESS_TEXT_BYTES 64U
 
 /*
- * The rail's own address with the port it listens on: the configured one, or
- * the first of its interface (IPv4 before IPv6).
- * -EADDRNOTAVAIL: the interface has none now. -EINVAL: the configured one is no address.
- */
-int mrcd_tcp_own_address(const struct mrcd_conf_rail *conf, struct sockaddr_storage *address_out,
-			 socklen_t *len_out);
-
-/*
  * A listening socket, non-blocking. The address need not exist yet; an
  * interface that is named must (-ENODEV). Other errors are of bind and listen.
  */

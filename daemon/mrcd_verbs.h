@@ -314,8 +314,6 @@ uint64_t mrcd_verbs_device_locked_bytes(const struct mrcd_verbs_device *device);
 /* Why `len_bytes` of memory could not be registered (error: an errno), and what cures it. */
 void mrcd_verbs_register_explain(char *text, size_t text_bytes, int error, const char *what,
 				 uint64_t len_bytes);
-/* The network interface of "mlx5_0" or "mlx5_0/1". -ENODEV: no such device, or none there. */
-int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface_out[16]);
 /* Hand up to MRCD_VERBS_BATCH entries to the device (again). On failure the device is_lost. */
 void mrcd_verbs_entries_post(struct mrcd_verbs_device *device, const uint32_t *indexes,
 			     uint32_t count);

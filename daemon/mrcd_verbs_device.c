@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrcd_verbs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,43 +27,6 @@ struct mrcd_verbs_context {
 	LIST_HEAD(, mrcd_verbs_device) devices;
 };
 static LIST_HEAD(, mrcd_verbs_context) contexts = LIST_HEAD_INITIALIZER(contexts);
-
-/* ---- finding ---- */
-
-int mrcd_verbs_device_interface(const char *device, uint8_t port, char interface_out[16])
-{
-	char path[256], line[64];
-	unsigned long least = ULONG_MAX;
-	struct dirent *item;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%.63s/ports/%u/gid_attrs/ndevs", device,
-		 port ? port : 1U);
-	dir = opendir(path);
-	if (!dir)
-		return -ENODEV;
-	/* Names are numbers. VLANs and the like have entries too, behind those of the port itself. */
-	while ((item = readdir(dir))) {
-		unsigned long index = strtoul(item->d_name, NULL, 10);
-		int fd = item->d_name[0] == '.' || index >= least
-				 ? -1
-				 : openat(dirfd(dir), item->d_name, O_RDONLY);
-		ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
-
-		if (fd >= 0)
-			close(fd);
-		if (n <= 1) /* an entry without an address cannot be read */
-			continue;
-		line[n] = '\0';
-		line[strcspn(line, "\n")] = '\0';
-		if (strlen(line) < 16) {
-			memcpy(interface_out, line, strlen(line) + 1);
-			least = index;
-		}
-	}
-	closedir(dir);
-	return least == ULONG_MAX ? -ENODEV : 0;
-}
 
 /* ---- opening ---- */
 

@@ -22,6 +22,7 @@
 #include "mrcd_http.h"
 #include "mrcd_log.h"
 #include "mrcd_lookout.h"
+#include "mrcd_nic.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
 #include "mrcd_renewal.h"
@@ -274,7 +275,7 @@ int mrcd_worker_rail_open(struct mrcd_rail *rail)
 		return r;
 	}
 	rail->is_open = true;
-	if (!rail->is_carrier_up)
+	if (!rail->is_carrier_up && rail->nic.is_placed)
 		mrcd_warn("rail %s (%s): no carrier; waiting for it", rail->conf->name,
 			  rail->conf->interface);
 	if (rail->is_draining)
@@ -344,6 +345,11 @@ int mrcd_worker_start(struct mrcd_worker *worker, int client_fd, struct mrcd_her
 	int r;
 
 	mrcd_drill_recover(worker->drill);
+	r = mrcd_nics_new(worker, &worker->nics);
+	if (r < 0) {
+		mrcd_err("no threads to ask for interfaces on: %s", strerror(-r));
+		goto err_close_fd;
+	}
 	/* Carriers first: rails want to know their interfaces. Clients last: a connect must not
 	 * meet a half-built daemon, and what the daemon before us left is whole until then. */
 	r = mrcd_carrier_new(worker, &worker->carrier);
@@ -451,6 +457,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		mrcd_peer_free(worker->loop_ends[i]);
 	free(worker->peers);
 	mrcd_lookout_free(worker->lookout);
+	/* Last: a driver that hangs holds up nothing but our end. */
+	mrcd_nics_free(worker->nics);
 	if (worker->look_event != NULL)
 		event_free(worker->look_event);
 	if (worker->base != NULL)

@@ -34,6 +34,7 @@ struct mrcd_http;        /* mrcd_http.h */
 struct mrcd_lookout;     /* mrcd_lookout.h */
 struct mrcd_drill;       /* mrcd_drill.h */
 struct mrcd_health;      /* mrcd_health.h */
+struct mrcd_nics;        /* mrcd_nic.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
 struct mrcd_reload;      /* mrcd_reload.h */
@@ -56,6 +57,7 @@ struct mrcd_worker {
 	struct mrcd_client_side *clients; /* ours */
 	struct mrcd_region_list regions;  /* clients' arenas; each belongs to itself */
 	struct mrcd_offload *offload;     /* ours; NULL while no rail has calls that block */
+	struct mrcd_nics *nics;           /* ours */
 	struct mrcd_carrier *carrier;     /* ours */
 	struct mrcd_about *about;         /* ours */
 	struct mrcd_control *control;     /* ours */

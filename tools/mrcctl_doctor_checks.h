@@ -30,6 +30,10 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "a rail has no carrier", \
 	  "It carries nothing, and with each rail that is down fewer are left for the next failure.", \
 	  "Look at the cable, the transceiver and the port at the other end; mrcctl drain tells the daemon that it is meant.") \
+	X("driver-silent", WARNING, doctor_judge_driver, \
+	  "a driver does not answer", \
+	  "The card's firmware may hang: its speed and state are not known, and whoever asks the kernel for interfaces waits.", \
+	  "Look for the driver's messages in the kernel's log; drain the rail, and reset or exchange the card.") \
 	X("path-down", ERROR, doctor_judge_path_down, \
 	  "a path is not in service", \
 	  "Messages go by the other paths, with less room and less to fall back on.", \

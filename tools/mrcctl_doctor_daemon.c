@@ -90,6 +90,7 @@ static void doctor_rail_read(struct doctor_facts *facts, const json_t *object)
 	rail->port = doctor_json_number(object, "port");
 	rail->has_carrier = doctor_json_flag(object, "carrier");
 	rail->is_drained = doctor_json_flag(object, "drained");
+	rail->driver_silent_ns = doctor_json_number(object, "driver_silent_ns");
 	doctor_counter_note(rail->counters, DOCTOR_COUNTERS_MAX, &rail->counter_count,
 			    "carrier losses",
 			    (uint64_t)doctor_json_number(object, "carrier_losses"), false);

@@ -72,6 +72,7 @@ struct doctor_rail {
 	int64_t port;
 	bool is_drained;
 	bool has_carrier;
+	int64_t driver_silent_ns;            /* so long it has owed the daemon an answer */
 	int64_t speed_configured_bits_per_s; /* 0: not configured */
 	int64_t receive_bytes;               /* of its receive entries, as configured */
 	char driver[32];                     /* "mlx5_core" */
@@ -210,6 +211,12 @@ void doctor_facts_fini(struct doctor_facts *facts);
 struct doctor_rail *doctor_facts_rail_add(struct doctor_facts *facts);
 struct doctor_peer *doctor_facts_peer_add(struct doctor_facts *facts);
 struct doctor_path *doctor_facts_path_add(struct doctor_facts *facts);
+
+/* For so long that it is worth a word, and is not asked by us as well. */
+static inline bool doctor_is_driver_silent(const struct doctor_rail *rail)
+{
+	return rail->driver_silent_ns >= 5000000000;
+}
 
 /* Its index, or SIZE_MAX. */
 size_t doctor_facts_rail_find(const struct doctor_facts *facts, const char *name);

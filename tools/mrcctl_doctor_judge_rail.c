@@ -65,6 +65,20 @@ void doctor_judge_carrier(const struct doctor_facts *facts, struct doctor_report
 	}
 }
 
+void doctor_judge_driver(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES];
+
+		if (!doctor_is_driver_silent(rail))
+			continue;
+		doctor_found(report, doctor_subject_rail(rail, subject), "dmesg | tail -n 50",
+			     "it has owed the daemon an answer for %s",
+			     mrcctl_unit_span((uint64_t)rail->driver_silent_ns, span));
+	}
+}
+
 void doctor_judge_path_down(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	for (size_t i = 0; i < facts->path_count; i++) {

@@ -373,7 +373,7 @@ static void doctor_probe_cards(struct doctor_facts *facts)
 
 		if (!rail->is_read)
 			continue;
-		if (fd >= 0) {
+		if (fd >= 0 && !doctor_is_driver_silent(rail)) {
 			doctor_probe_modes(fd, rail);
 			doctor_probe_pause(fd, rail);
 		}

@@ -156,12 +156,14 @@ static void start(void)
 {
 	struct mrcd_worker *worker = &scene->worker;
 
+	assert_int_equal(mrcd_nics_new(worker, &worker->nics), 0);
 	assert_int_equal(mrcd_carrier_new(worker, &worker->carrier), 0);
 }
 
 static int tear_down(void **state)
 {
 	mrcd_carrier_free(scene->worker.carrier);
+	mrcd_nics_free(scene->worker.nics);
 	event_base_free(scene->worker.base);
 	free(scene);
 	scene = NULL;
@@ -185,9 +187,11 @@ static void state_at_start_is_known_at_once(void **state)
 static void a_new_mtu_is_told_to_its_rail_and_is_no_loss(void **state)
 {
 	start();
+	until(scene->words[1] == 1); /* what its card is */
 	ip("link set r1 mtu 1400");
 	until(scene->changes[1] >= 1);
-	assert_int_equal(scene->words[1], scene->changes[1]); /* peers are told, too */
+	until(scene->words[1] == 2); /* peers are told, too */
+	assert_int_equal(scene->worker.rails[1].nic.card.mtu, 1400);
 	assert_int_equal(scene->changes[0], 0);
 	assert_int_equal(scene->downs[1], 0);
 }

@@ -152,6 +152,10 @@ WRONG(no_carrier)
 {
 	f->rails[1].has_carrier = false;
 }
+WRONG(driver_hangs)
+{
+	f->rails[1].driver_silent_ns = 12000000000;
+}
 WRONG(path_connecting)
 {
 	strcpy(f->paths[1].state, "CONNECTING");
@@ -413,6 +417,8 @@ static const struct {
 	const char *id;
 	const char *subject, *seen, *command; /* parts of them; NULL: whatever */
 } cases[] = {
+	{driver_hangs, "driver-silent", "rail r1 (eth1)", "owed the daemon an answer for 12 s",
+	 "dmesg"},
 	{no_carrier, "rail-carrier", "rail r1 (eth1)", "no carrier", "ip -s link show dev eth1"},
 	{path_connecting, "path-down", "rail r1 to b", "connect", NULL},
 	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
@@ -575,11 +581,11 @@ static void what_is_not_known_is_said_to_be_unchecked(void **state)
 {
 	static const char *const silent[] = {
 		/* known from the daemon, or only of what the daemon says is there */
-		"rail-carrier",      "path-down",     "rail-drained", "path-degraded",
-		"rail-type",         "shared-card",   "ipoib",        "rdma-missing",
-		"rdma-gid",          "rdma-port",     "rdma-width",   "pci-link",
-		"subnet-manager",    "roce-lossless", "roce-dscp",    "memlock",
-		"version-rdma-core",
+		"rail-carrier",  "driver-silent",     "path-down",     "rail-drained",
+		"path-degraded", "rail-type",         "shared-card",   "ipoib",
+		"rdma-missing",  "rdma-gid",          "rdma-port",     "rdma-width",
+		"pci-link",      "subnet-manager",    "roce-lossless", "roce-dscp",
+		"memlock",       "version-rdma-core",
 	};
 	struct doctor_facts facts;
 	struct doctor_report report;

@@ -160,11 +160,20 @@ static void a_rail_whose_address_is_missing_opens_all_the_same(void **state)
 static void a_rail_without_an_address_takes_its_interfaces_first(void **state)
 {
 	struct fake *f = *state;
+	struct sockaddr_in *own;
 
 	for (int i = 0; i < 2; i++) {
 		mrcd_rail_tcp_ops.close(&f->worker.rails[i]);
 		f->conf.rails[i].address[0] = '\0';
 		strcpy(f->conf.rails[i].interface, "lo");
+		/* Until it is known it does not listen. */
+		assert_int_equal(mrcd_rail_tcp_ops.open(&f->worker.rails[i]), 0);
+		assert_true(((struct mrcd_tcp *)f->worker.rails[i].kind_data)->listen_fd < 0);
+		mrcd_rail_tcp_ops.close(&f->worker.rails[i]);
+		own = (struct sockaddr_in *)&f->worker.rails[i].nic.own;
+		own->sin_family = AF_INET;
+		own->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		f->worker.rails[i].nic.own_len = sizeof(*own);
 		assert_int_equal(mrcd_rail_tcp_ops.open(&f->worker.rails[i]), 0);
 	}
 	f->a->port = port_of(f->b->rail);
