@@ -216,10 +216,10 @@ static bool rails_tend(struct mrcd_worker *worker)
 static void tend(struct mrcd_renewal *renewal)
 {
 	struct mrcd_worker *worker = renewal->worker;
-	bool is_done = peers_tend(worker) & rails_tend(worker);
+	bool are_peers_done = peers_tend(worker), are_rails_done = rails_tend(worker);
 	struct timeval again;
 
-	if (is_done)
+	if (are_peers_done && are_rails_done)
 		return;
 	again = mrcd_timeval_of(mrcd_renewal_is_moving(worker) ? SOON_NS : LATER_NS);
 	event_add(renewal->timer, &again);
