@@ -15,6 +15,16 @@ e2e_stream_start
 lab_wait_for "bytes of rail 1" 10 is_over a 'mrcd_rail_sent_bytes_total{rail="r1"}' 1000000
 get a /metrics >"$LAB_DIR/metrics"
 promtool check metrics <"$LAB_DIR/metrics" || lab_fail "promtool finds fault with the metrics"
+# A bucket has what is in those below it, and the last of them has all. Buckets come in order.
+awk '
+	/_bucket[{]/ {
+		series = $1; sub(/,le="[^"]*"/, "", series)
+		if ($2 + 0 < last[series]) { print "less than the one below: " $0; is_bad = 1 }
+		last[series] = $2 + 0
+		count += $2 > 0
+	}
+	/_count[{]/ { series = $1; sub(/_count/, "_bucket", series); if ($2 + 0 != last[series]) { print "not all: " $0; is_bad = 1 } }
+	END { exit is_bad || count < 10 }' "$LAB_DIR/metrics" >&2 || lab_fail "a histogram is none"
 
 # alerts and dashboard: the rules do what they say, and neither asks for a metric that does not exist
 conf=$LAB_TOP/conf

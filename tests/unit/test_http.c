@@ -209,6 +209,8 @@ static void metrics_are_told_with_escapes_and_units(void **state)
 	assert_null(strstr(text, "mrcd_rail_speed_bytes_per_second{rail=\"r0\"}")); /* not known */
 	has(text, "\nmrcd_peer_stall_seconds_bucket{peer=\"b1\",le=\"0.002\"} 0\n");
 	has(text, "\nmrcd_peer_stall_seconds_bucket{peer=\"b1\",le=\"0.005\"} 1\n");
+	has(text,
+	    "\nmrcd_peer_stall_seconds_bucket{peer=\"b1\",le=\"0.01\"} 1\n"); /* and all above */
 	has(text, "\nmrcd_peer_stall_seconds_bucket{peer=\"b1\",le=\"+Inf\"} 1\n");
 	has(text, "\nmrcd_peer_stall_seconds_sum{peer=\"b1\"} 0.0025\n");
 	has(text, "\nmrcd_peer_stall_seconds_count{peer=\"b0\"} 0\n");
