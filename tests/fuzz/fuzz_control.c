@@ -22,6 +22,7 @@
 #include "mrcctl_show.h"
 #include "mrcctl_socket.h"
 #include "mrcd_control.h"
+#include "mrcd_drill.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 
@@ -30,6 +31,7 @@
 
 /* A daemon with two rails and a peer, and a second socket for mrcctl to be answered on. One for all inputs. */
 struct stage {
+	struct mrcd_rail_ops rail_ops; /* a drill breaks nothing: the rails are not open */
 	struct mrcd_conf conf;
 	struct mrcd_conf_peer peer;
 	struct mrcd_worker *worker;
@@ -80,6 +82,11 @@ static void channel_open(void)
 	FUZZ_CHECK(id == 1U << 14);
 }
 
+static int rail_drill(struct mrcd_rail *rail)
+{
+	return 0;
+}
+
 static void stage_begin(void)
 {
 	struct mrcd_conf *conf = &stage.conf;
@@ -101,6 +108,10 @@ static void stage_begin(void)
 	strcpy(stage.peer.paths[0].address, "10.0.0.2");
 	stage.peer.path_count = 1;
 	FUZZ_CHECK(mrcd_worker_new(conf, &stage.worker) == 0);
+	stage.worker->boot_id = 1U << 16; /* the first drill is number 2, see the corpus */
+	stage.rail_ops = *stage.worker->rails[0].ops;
+	stage.rail_ops.drill = rail_drill;
+	stage.worker->rails[0].ops = stage.worker->rails[1].ops = &stage.rail_ops;
 	FUZZ_CHECK(mrcd_control_new(stage.worker, &stage.worker->control) == 0);
 	channel_open();
 	stage.answer_fd = listen_at(stage.answer_path);
@@ -112,7 +123,7 @@ static void turn(void)
 	event_base_loop(stage.worker->base, EVLOOP_NONBLOCK);
 }
 
-/* As it was, whatever the input has drained. */
+/* As it was, whatever the input has drained and drilled. */
 static void stage_reset(void)
 {
 	static const char *const lines[] = {
@@ -120,6 +131,8 @@ static void stage_reset(void)
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
 	};
 
+	mrcd_drill_free(stage.worker->drill);
+	FUZZ_CHECK(mrcd_drill_new(stage.worker, &stage.worker->drill) == 0);
 	for (size_t i = 0; i < MRC_ARRAY_LEN(lines); i++) {
 		json_t *answer =
 			mrcd_control_answer(stage.worker, lines[i], strlen(lines[i]), true);
@@ -150,9 +163,9 @@ static void daemon_line(const uint8_t *data, size_t len, bool may_change)
 
 	FUZZ_CHECK(answer != NULL && !was_drained);
 	answer_check(answer);
-	if (!may_change)
-		FUZZ_CHECK(!stage.worker->rails[0].is_draining &&
-			   !stage.worker->rails[1].is_draining);
+	for (uint32_t i = 0; i < 2 && !may_change; i++)
+		FUZZ_CHECK(!stage.worker->rails[i].is_draining &&
+			   !mrcd_drill_has(stage.worker->drill, &stage.worker->rails[i]));
 	json_decref(answer);
 	free(line);
 }
