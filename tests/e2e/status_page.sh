@@ -97,6 +97,9 @@ picture away
 lab_mrcd a
 shows "that it is back" "$(text link live)"
 shows "the events of its new life" '[...document.querySelectorAll("#events li")].filter(e => e.innerText.includes("mrcd: started")).length === 2'
+# Another life numbers its events from 1: what we know of the old one says nothing. (However many it has by now.)
+page_is '(since = 1, show({...last, boot_id: "another", events: {missed: 0, next: 9, events: []}}), since === 0)' ||
+	lab_fail "the numbers of a life that is over are asked for"
 tell Browser.close '{}'
 lab_status browser 20
 e2e_end

@@ -683,6 +683,26 @@ static void those_beyond_what_can_be_passed_end_alone(void **state)
 	assert_true(went_on < MRC_ARRAY_LEN(progs));
 }
 
+/* More than is read is no more right than less. */
+static void an_image_that_goes_on_is_refused(void **state)
+{
+	uint8_t bytes[LEFT_BYTES_MAX] = {0};
+	char why[MRCD_IMAGE_WHY_BYTES] = "";
+	struct lab *lab = *state;
+	struct left left;
+	struct prog prog;
+	size_t len;
+
+	prog_busy(lab, &prog);
+	lab_leave(lab, &left);
+	len = left_read(&left, bytes);
+	left_write(&left, bytes, len + 8);
+	assert_int_equal(lab_try(lab, &left, peers_now, why), -EPROTO);
+	assert_string_equal(why, "the state has another length than it should");
+	left_free(&left);
+	prog_leave(&prog);
+}
+
 /* One with everything in it, cut at every field, and each field one too large. */
 static void an_image_that_is_wrong_anywhere_is_refused_or_sound(void **state)
 {
@@ -746,6 +766,7 @@ int main(void)
 		lab_test(one_whose_memory_cannot_be_mapped_ends_alone),
 		lab_test(one_that_speaks_to_a_peer_that_is_no_more_ends_alone),
 		lab_test(those_beyond_what_can_be_passed_end_alone),
+		lab_test(an_image_that_goes_on_is_refused),
 		lab_test(an_image_that_is_wrong_anywhere_is_refused_or_sound),
 	};
 

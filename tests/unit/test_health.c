@@ -753,6 +753,35 @@ static void loss_that_grows_foretells_the_end_unless_a_queue_explains_it(void **
 	assert_int_equal(w.worst[1], MRC_HEALTH_DEGRADED);
 }
 
+/* Paths come and go with the configuration, and what judges them moves to where there is room. */
+static void a_path_that_takes_another_s_place_has_nothing_against_it(void **state)
+{
+	struct mrc_health_path more[PATHS];
+	struct world w;
+
+	world_init(&w, PATHS - 1);
+	w.stalls[0] = w.damaged[1] = 1;
+	seconds(&w, 10);
+	is_in(&w, 0, MRC_HEALTH_DEGRADED);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	w.damaged[1] = 0;
+	mrc_health_put(&w.health, w.paths, 1);
+	is_in(&w, 1, MRC_HEALTH_GOOD);
+	assert_int_equal(view(&w, 1)->score, 100);
+	is_in(&w, 0, MRC_HEALTH_DEGRADED);
+	assert_int_equal(w.health.path_count, PATHS - 1);
+
+	/* One more, which is judged as the others are. */
+	memcpy(more, w.paths, sizeof(more));
+	mrc_health_put(&w.health, more, PATHS - 1);
+	assert_int_equal(w.health.path_count, PATHS);
+	w.damaged[PATHS - 1] = 1;
+	seconds(&w, 10);
+	assert_int_equal(more[PATHS - 1].view.state, MRC_HEALTH_DEGRADED);
+	assert_int_equal(more[1].view.state, MRC_HEALTH_GOOD);
+	assert_int_equal(more[0].view.state, MRC_HEALTH_DEGRADED);
+}
+
 static void every_state_and_cause_has_a_word_of_its_own(void **state)
 {
 	for (int i = 0; i < MRC_HEALTH_STATE_COUNT; i++)
@@ -820,6 +849,7 @@ int main(void)
 		cmocka_unit_test(damage_that_stays_the_same_foretells_nothing),
 		cmocka_unit_test(a_burst_is_no_trend),
 		cmocka_unit_test(loss_that_grows_foretells_the_end_unless_a_queue_explains_it),
+		cmocka_unit_test(a_path_that_takes_another_s_place_has_nothing_against_it),
 		cmocka_unit_test(every_state_and_cause_has_a_word_of_its_own),
 	};
 
