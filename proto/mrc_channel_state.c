@@ -144,7 +144,7 @@ static void slot_bits(struct mrc_state *s, struct mrc_bits *bits, uint32_t slot)
 
 static bool is_outcome(int outcome)
 {
-	return outcome <= MRC_OUT_OK && outcome >= MRC_OUT_IN_USE;
+	return outcome <= MRC_OUT_OK && outcome >= MRC_OUT_LAST;
 }
 
 static bool out_is_fine(const struct mrc_channel *ch, const struct mrc_msg_out *msg,

@@ -615,6 +615,7 @@ void mrc_conn_reset(struct mrc_conn *conn, uint32_t epoch, uint64_t peer_boot_id
 	conn->peer_port_version = 0;
 	conn->is_number_lost = false;
 	mrc_conn_about_forget(conn);
+	mrc_conn_host_forget(conn);
 	conn->clock.is_known =
 		conn->has_one_clock; /* another machine may answer to that name now */
 	for (uint32_t i = 0; i < conn->hold_count; i++) {
@@ -948,6 +949,8 @@ int mrc_conn_handle(struct mrc_conn *conn, const struct mrc_event_in *ev, uint64
 		return mrc_space_key(conn, &ev->key);
 	case MRC_EV_ABOUT:
 		return mrc_conn_about_event(conn, &ev->about);
+	case MRC_EV_HOST_DRAIN:
+		return mrc_conn_host_event(conn, &ev->host);
 	case MRC_EV_ARRIVED:
 		if (ev->arrived.index >= conn->path_count)
 			return -EINVAL;

@@ -150,7 +150,8 @@ struct mrc_conn_info {
 	uint8_t paths_good;
 	uint32_t channel_count;
 	bool is_peer_silent;
-	uint64_t resets; /* conn epochs begun after the first */
+	bool is_peer_draining; /* its host takes no new channels */
+	uint64_t resets;       /* conn epochs begun after the first */
 	uint64_t messages_sent, messages_delivered, messages_failed;
 	uint64_t duplicates; /* fragments that were not needed */
 	uint64_t protocol_errors;

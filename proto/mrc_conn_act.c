@@ -153,7 +153,7 @@ static bool path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			act->post.hdr.msg = path->probe_id;
 			act->post.hdr.arg = conn->now_ns;
 			act->post.hdr.offset = conn->port_version;
-			act->post.hdr.addr = conn->ports_down;
+			act->post.hdr.addr = mrc_conn_host_status(conn, path);
 			return true;
 		}
 		if (path->do_about) {
@@ -811,6 +811,12 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 	if (conn->do_reset) {
 		conn->do_reset = false;
 		act_out->kind = MRC_ACT_CONN_RESET;
+		return true;
+	}
+	if (conn->do_peer_drain) {
+		conn->do_peer_drain = false;
+		act_out->kind = MRC_ACT_PEER_DRAIN;
+		act_out->host.is_draining = conn->is_peer_draining;
 		return true;
 	}
 	if (mrc_conn_next_hold(conn, act_out) || mrc_conn_next_client(conn, act_out))

@@ -153,6 +153,8 @@ struct mrc_conn {
 	uint32_t port_version;
 	uint32_t ports_down; /* our ends of paths that are down, by path id */
 	uint32_t peer_port_version;
+	bool is_draining;      /* our host */
+	bool is_peer_draining; /* the peer's, as it said last */
 
 	/* Channels by id's slot, and by wire id. */
 	struct mrc_channel **slots;
@@ -212,6 +214,7 @@ struct mrc_conn {
 	uint64_t lazy_due_ns; /* facts in lazy_work are told by then */
 
 	bool do_reset;      /* tell the embedder of a new epoch */
+	bool do_peer_drain; /* and of the peer's host being drained, or no longer */
 	uint64_t active_ns; /* last time a message was under way */
 
 	/* Counters. */
@@ -336,7 +339,11 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 			     uint64_t came_ns, uint64_t answered_ns);
 /* Which of our ends are down, and the version that says so. */
 void mrc_conn_ports_update(struct mrc_conn *conn);
-void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down);
+/* PORT_STATUS is another than before: a new version of it, told at once. */
+void mrc_conn_ports_tell(struct mrc_conn *conn);
+/* PORT_STATUS of the peer, by this path. */
+void mrc_conn_peer_ports(struct mrc_conn *conn, const struct mrc_path *by, uint32_t version,
+			 uint64_t status);
 
 /* ---- mrc_conn_change.c ---- */
 /* Begin with a path in this slot. */
@@ -359,6 +366,18 @@ int mrc_conn_about_take(struct mrc_conn *conn, const struct mrc_path *path,
 			const struct mrc_wire_hdr *hdr, const uint8_t *body);
 /* A new conn epoch: another run of the peer may be another program on another machine. */
 void mrc_conn_about_forget(struct mrc_conn *conn);
+
+/* ---- mrc_conn_host.c ---- */
+/* MRC_EV_HOST_DRAIN. */
+int mrc_conn_host_event(struct mrc_conn *conn, const struct mrc_ev_host *ev);
+/* Our PORT_STATUS, as it is said on this path. */
+uint64_t mrc_conn_host_status(const struct mrc_conn *conn, const struct mrc_path *path);
+/* The peer's, by this path. */
+void mrc_conn_host_take(struct mrc_conn *conn, const struct mrc_path *path, uint64_t status);
+/* Why a channel is turned away, in words that the peer knows. */
+int mrc_conn_host_outcome(const struct mrc_path *path, int outcome);
+/* A new conn epoch: another run of the peer says so itself. */
+void mrc_conn_host_forget(struct mrc_conn *conn);
 
 /* ---- mrc_conn_clients.c ---- */
 /* The next action for a client; false: none. */

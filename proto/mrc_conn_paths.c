@@ -53,6 +53,11 @@ void mrc_conn_ports_update(struct mrc_conn *conn)
 	if (down == conn->ports_down && conn->port_version)
 		return;
 	conn->ports_down = down;
+	mrc_conn_ports_tell(conn);
+}
+
+void mrc_conn_ports_tell(struct mrc_conn *conn)
+{
 	conn->port_version++;
 	/* Tell it at once on whatever is left: the peer may not see our end of the cable. */
 	for (uint8_t i = 0; i < conn->path_count; i++) {
@@ -61,17 +66,19 @@ void mrc_conn_ports_update(struct mrc_conn *conn)
 	}
 }
 
-void mrc_conn_peer_ports(struct mrc_conn *conn, uint32_t version, uint64_t ports_down)
+void mrc_conn_peer_ports(struct mrc_conn *conn, const struct mrc_path *by, uint32_t version,
+			 uint64_t status)
 {
 	if (version <= conn->peer_port_version)
 		return;
 	conn->peer_port_version = version;
+	mrc_conn_host_take(conn, by, status);
 	for (uint8_t i = 0; i < conn->path_count; i++) {
 		struct mrc_path *path = &conn->paths[i];
 
 		if (!path->is_known)
 			continue;
-		path->is_peer_port_up = !(ports_down >> path->path_id & 1);
+		path->is_peer_port_up = !(status >> path->path_id & 1);
 		if (!path->is_peer_port_up &&
 		    (path->state == MRC_PATH_GOOD || path->state == MRC_PATH_PROBING))
 			mrc_conn_path_leave(conn, path, MRC_REASON_PEER_PORT, true);

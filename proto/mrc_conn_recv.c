@@ -631,7 +631,7 @@ static void on_probe(struct mrc_conn *conn, struct mrc_path *path, const struct 
 	path->probe_ack_id = hdr->msg;
 	path->probe_ack_arg = hdr->arg;
 	path->probe_came_ns = mrc_conn_stamp(conn);
-	mrc_conn_peer_ports(conn, (uint32_t)hdr->offset, hdr->addr);
+	mrc_conn_peer_ports(conn, path, (uint32_t)hdr->offset, hdr->addr);
 }
 
 static int on_path_open(struct mrc_path *path, const struct mrc_wire_hdr *hdr)

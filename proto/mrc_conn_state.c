@@ -88,6 +88,8 @@ static void conn_visit(struct mrc_state *s, struct mrc_conn *conn)
 	mrc_state_bool(s, &conn->is_direct_seen);
 	CONN_NUMBERS(VISIT_CONN)
 	clock_visit(s, &conn->clock);
+	if (s->version >= 2)
+		mrc_state_bool(s, &conn->is_peer_draining);
 	mrc_state_end(s);
 	if (at_ns > conn->now_ns)
 		mrc_state_fail(s, "it was written later than now: before the machine was booted");
@@ -446,7 +448,7 @@ static bool is_quiet(const struct mrc_conn *conn)
 		if (mrc_conn_channel_has_work(mrc_list_entry(at, struct mrc_channel, in_all)))
 			return false;
 	}
-	return !conn->do_reset;
+	return !conn->do_reset && !conn->do_peer_drain;
 }
 
 int mrc_conn_export(struct mrc_conn *conn, mrc_crc32c_fn crc32c, void *out, size_t cap,

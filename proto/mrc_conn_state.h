@@ -20,7 +20,8 @@
  *   - a LANDING_WANT without an answer is given again: forget the old one
  *   - no hold is known any more: what is left in their buffers is asked for again
  *   - keys and what an end tells about itself (MRC_EV_KEY, MRC_EV_ABOUT) have to be told again,
- *     and of each path how it is now: CARRIER, and DENY or ALLOW
+ *     that this host is being drained (MRC_EV_HOST_DRAIN), and of each path how it is now:
+ *     CARRIER, and DENY or ALLOW
  *   - of a client that died meanwhile: MRC_EV_CH_ABORT for its channels, after the import
  *
  * Units:     nanoseconds of CLOCK_MONOTONIC as they are: an image is for the same

@@ -234,7 +234,9 @@ void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 		half_put(ch, &c);
 		break;
 	case MRC_WIRE_REFUSE:
-		post->hdr.arg = (uint32_t)ch->end_outcome | (uint64_t)ch->end_code << 32;
+		post->hdr.arg = (uint32_t)mrc_conn_host_outcome(&conn->paths[post->index],
+								ch->end_outcome) |
+				(uint64_t)ch->end_code << 32;
 		break;
 	case MRC_WIRE_CLOSE:
 	case MRC_WIRE_RESET:
@@ -259,7 +261,7 @@ static int outcome_of(const struct mrc_wire_hdr *hdr)
 {
 	int outcome = (int32_t)(uint32_t)hdr->arg;
 
-	return outcome <= MRC_OUT_OK && outcome >= MRC_OUT_IN_USE ? outcome : MRC_OUT_INVALID;
+	return outcome <= MRC_OUT_OK && outcome >= MRC_OUT_LAST ? outcome : MRC_OUT_INVALID;
 }
 
 static int take_open(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, struct mrc_cursor *c)

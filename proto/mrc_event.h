@@ -36,6 +36,8 @@ enum mrc_outcome {
 	MRC_OUT_INVALID = -13,
 	MRC_OUT_BUFFER_CHANGED = -14,
 	MRC_OUT_IN_USE = -15,
+	MRC_OUT_DRAINING = -16, /* REFUSE: to a peer that does not know it, NO_RESOURCES */
+	MRC_OUT_LAST = MRC_OUT_DRAINING
 };
 
 /* Why a path went down; shown to operators. */
@@ -79,7 +81,8 @@ enum mrc_event_kind {
 	MRC_EV_FENCED, /* (index, path_epoch): nothing of this epoch can land any more */
 	MRC_EV_KEY, /* a client's landing memory was made known to a rail's device, or is no more */
 	MRC_EV_ABOUT, /* what our end of a path is to tell about itself; again when it has changed */
-	MRC_EV_ARRIVED, /* a frame, see struct mrc_ev_arrived */
+	MRC_EV_HOST_DRAIN, /* this host is being drained, or no longer: the peer is to know */
+	MRC_EV_ARRIVED,    /* a frame, see struct mrc_ev_arrived */
 	/* Clients of this host. */
 	MRC_EV_CH_OPEN,   /* open a channel to the peer's service */
 	MRC_EV_CH_ACCEPT, /* take an incoming channel */
@@ -130,6 +133,10 @@ struct mrc_ev_key {
 struct mrc_ev_about {
 	uint8_t index;
 	const struct mrc_about *about; /* copied; told again when something of it differs */
+};
+
+struct mrc_ev_host {
+	bool is_draining;
 };
 
 struct mrc_ev_arrived {
@@ -188,6 +195,7 @@ struct mrc_event_in {
 		struct mrc_ev_path path;
 		struct mrc_ev_key key;
 		struct mrc_ev_about about;
+		struct mrc_ev_host host;
 		struct mrc_ev_arrived arrived;
 		struct mrc_ev_channel channel;
 		struct mrc_ev_msg msg;
@@ -220,6 +228,7 @@ enum mrc_action_kind {
 	MRC_ACT_COPY,       /* hold -> landing memory of (channel, number) at addr, len */
 	MRC_ACT_HOLD_FREE,  /* hold is no longer needed */
 	MRC_ACT_CONN_RESET, /* a new conn epoch: the peer's daemon restarted or lost the conn */
+	MRC_ACT_PEER_DRAIN, /* the peer's host is being drained, or no longer */
 };
 
 struct mrc_act_post {
@@ -289,6 +298,10 @@ struct mrc_act_trace {
 	uint64_t error_ns;                     /* of the last MRC_MOMENTS_TOLD of them */
 };
 
+struct mrc_act_host {
+	bool is_draining;
+};
+
 struct mrc_action {
 	enum mrc_action_kind kind;
 	union {
@@ -297,6 +310,7 @@ struct mrc_action {
 		struct mrc_act_channel channel;
 		struct mrc_act_msg msg;
 		struct mrc_act_trace trace;
+		struct mrc_act_host host;
 	};
 };
 

@@ -44,6 +44,8 @@
 #define MRC_FEATURE_ENCRYPTION_REQUIRED (1U << 1)
 /* Each end may tell the other what it is: frame ABOUT. */
 #define MRC_FEATURE_ABOUT (1U << 2)
+/* That a host is drained is said in PORT_STATUS, and as the outcome of a REFUSE. */
+#define MRC_FEATURE_HOST_DRAIN (1U << 3)
 
 struct mrc_hello {
 	char host[MRC_NAME_MAX + 1];          /* the speaker's */

@@ -32,7 +32,7 @@
 
 #include "mrc_base.h"
 
-#define MRC_STATE_VERSION      1U
+#define MRC_STATE_VERSION      2U /* 2: whether the peer's host is being drained */
 #define MRC_STATE_HEADER_BYTES 24U
 
 struct mrc_state {

@@ -70,6 +70,9 @@ enum mrc_wire_type {
 	0x0200U /* FRAG: its moments are wanted; LEVEL: the body begins with them */
 #define MRC_WIRE_F_ALL 0x03ffU
 
+/* In PORT_STATUS (PROBE's addr), whose lower bits are paths: the speaker's host is being drained. */
+#define MRC_WIRE_HOST_DRAINING (1ULL << 63)
+
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */
 	uint16_t flags;

@@ -249,41 +249,81 @@ static void a_channel_of_an_epoch_that_is_over_is_kept(void **state)
 	scene_end(&s);
 }
 
+static void that_the_peer_is_drained_is_kept(void **state)
+{
+	struct lab_host *b;
+	struct scene s;
+
+	scene_begin(&s, false);
+	b = &s.p.hosts[1];
+	assert_false(lab_info(b).is_peer_draining);
+	b->conn->is_peer_draining = true;
+	leave(b);
+	take_over(b);
+	assert_true(lab_info(b).is_peer_draining);
+	scene_end(&s);
+}
+
 /* ---- versions ---- */
 
-#define GOLDEN MRC_SOURCE_DIR "/tests/fuzz/corpus/state/version-1"
+#define GOLDEN MRC_SOURCE_DIR "/tests/fuzz/corpus/state/version-"
 
-/*
- * An image of version 1, as it was when that was made: whoever changes the form without a new
- * number finds out here. `test_conn_state FILE` writes one.
- */
-static void version_1_is_read_as_it_was(void **state)
+static uint8_t golden[IMAGE_MAX];
+static size_t golden_len;
+
+static void golden_read(const char *version)
 {
-	static uint8_t golden[IMAGE_MAX];
+	char name[sizeof(GOLDEN) + 8];
+	FILE *file;
+
+	snprintf(name, sizeof(name), GOLDEN "%s", version);
+	file = fopen(name, "rb");
+	assert_non_null(file);
+	golden_len = fread(golden, 1, sizeof(golden), file);
+	fclose(file);
+}
+
+/* An image of this version is read, and written again is the golden one of ours. */
+static void golden_is_read(const char *version)
+{
 	struct mrc_conn_config config;
 	struct mrc_conn *conn;
 	struct lab_host *b;
 	struct scene s;
 	const char *why;
-	FILE *file = fopen(GOLDEN, "rb");
 
-	assert_non_null(file);
-	image_len = fread(image, 1, sizeof(image), file);
-	fclose(file);
-	memcpy(golden, image, image_len);
 	scene_begin(&s, false);
 	b = &s.p.hosts[1];
 	quiesce(b);
+	golden_read(version);
+	memcpy(image, golden, golden_len);
+	image_len = golden_len;
 	config = config_of(b);
 	if (take(b, &config, &conn, &why))
-		fail_msg("%s: %s", GOLDEN, why);
+		fail_msg("version %s: %s", version, why);
 	mrc_conn_free(b->conn);
 	b->conn = conn;
 	leave(b);
+	golden_read("2");
+	assert_int_equal(image_len, golden_len);
 	assert_memory_equal(image + MRC_STATE_HEADER_BYTES, golden + MRC_STATE_HEADER_BYTES,
 			    image_len - MRC_STATE_HEADER_BYTES);
 	scene_finish(&s);
 	scene_end(&s);
+}
+
+/*
+ * Images as they were when they were made: whoever changes the form without a new number finds
+ * out here. `test_conn_state FILE` writes one.
+ */
+static void version_2_is_read_as_it_was(void **state)
+{
+	golden_is_read("2");
+}
+
+static void version_1_is_read(void **state)
+{
+	golden_is_read("1");
 }
 
 static int golden_write(const char *name)
@@ -310,7 +350,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_was_held_is_asked_for_again),
 		cmocka_unit_test(what_waits_to_be_drained_waits_on),
 		cmocka_unit_test(a_channel_of_an_epoch_that_is_over_is_kept),
-		cmocka_unit_test(version_1_is_read_as_it_was),
+		cmocka_unit_test(that_the_peer_is_drained_is_kept),
+		cmocka_unit_test(version_2_is_read_as_it_was),
+		cmocka_unit_test(version_1_is_read),
 	};
 
 	if (argc > 1)

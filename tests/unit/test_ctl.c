@@ -323,8 +323,8 @@ static void strange_outcomes_become_invalid(void **state)
 		int want;
 	} rows[] = {
 		{(uint32_t)MRC_OUT_NO_SERVICE, MRC_OUT_NO_SERVICE},
-		{(uint32_t)MRC_OUT_IN_USE, MRC_OUT_IN_USE},
-		{(uint32_t)(MRC_OUT_IN_USE - 1), MRC_OUT_INVALID},
+		{(uint32_t)MRC_OUT_LAST, MRC_OUT_LAST},
+		{(uint32_t)(MRC_OUT_LAST - 1), MRC_OUT_INVALID},
 		{1, MRC_OUT_INVALID},
 		{INT32_MAX, MRC_OUT_INVALID},
 		{0, MRC_OUT_REFUSED}, /* a refusal is never a success */

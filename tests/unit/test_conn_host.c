@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_conn_host - that a host is being drained, told to the peer's engine */
+#include "engine_lab.h"
+
+#define A 0
+#define B 1
+
+static void drain(struct lab_host *h, bool is_draining)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_HOST_DRAIN, .host = {.is_draining = is_draining}};
+
+	assert_int_equal(lab_handle(h, &ev), 0);
+}
+
+static void pair_up(struct lab_pair *p, uint32_t features)
+{
+	lab_pair_init(p, 2, NULL);
+	p->hosts[A].features = p->hosts[B].features = features;
+	lab_timer(&p->hosts[A]);
+	lab_pair_run(p, 20 * MRC_MS);
+}
+
+/* What this host was told of its peer, so often, and last. */
+static void heard_is(const struct lab_host *h, uint32_t count, bool is_draining)
+{
+	const struct mrc_action *last = lab_find(h, MRC_ACT_PEER_DRAIN, 0, count - 1);
+
+	assert_int_equal(lab_count(h, MRC_ACT_PEER_DRAIN, 0), count);
+	assert_non_null(last);
+	assert_int_equal(last->host.is_draining, is_draining);
+	assert_int_equal(lab_info(h).is_peer_draining, is_draining);
+}
+
+static void the_peer_hears_that_a_drain_begins_and_ends(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_HOST_DRAIN);
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, MRC_MS);
+	heard_is(&p.hosts[B], 1, true);
+	drain(&p.hosts[A], true); /* said twice is said once */
+	lab_pair_run(&p, 5 * MRC_S);
+	heard_is(&p.hosts[B], 1, true);
+	assert_int_equal(lab_count(&p.hosts[A], MRC_ACT_PEER_DRAIN, 0), 0);
+	drain(&p.hosts[A], false);
+	lab_pair_run(&p, MRC_MS);
+	heard_is(&p.hosts[B], 2, false);
+	lab_pair_fini(&p);
+}
+
+static void who_has_not_agreed_on_it_is_not_told(void **state)
+{
+	const struct mrc_act_post *probe;
+	struct lab_pair p;
+	uint32_t from;
+
+	pair_up(&p, MRC_FEATURE_ABOUT);
+	from = p.hosts[A].log_count;
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, 5 * MRC_S);
+	assert_int_equal(lab_count(&p.hosts[B], MRC_ACT_PEER_DRAIN, 0), 0);
+	for (uint32_t n = 0; (probe = lab_posted(&p.hosts[A], MRC_WIRE_PROBE, from, n)); n++)
+		assert_int_equal(probe->hdr.addr & MRC_WIRE_HOST_DRAINING, 0);
+	lab_pair_fini(&p);
+}
+
+/* Whatever was on its way: the next path epoch begins with a probe that says it. */
+static void it_is_told_after_all_paths_were_lost(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_HOST_DRAIN);
+	for (uint8_t i = 0; i < 2; i++) {
+		lab_carrier(&p.hosts[A], i, false);
+		p.is_cut[i] = true;
+	}
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, 100 * MRC_MS);
+	assert_int_equal(lab_count(&p.hosts[B], MRC_ACT_PEER_DRAIN, 0), 0);
+	p.is_cut[1] = false;
+	lab_carrier(&p.hosts[A], 1, true);
+	lab_pair_run(&p, 5 * MRC_S);
+	heard_is(&p.hosts[B], 1, true);
+	lab_pair_fini(&p);
+}
+
+static int say(struct lab_host *h, uint32_t version, uint64_t status)
+{
+	struct mrc_wire_hdr hdr = {.type = MRC_WIRE_PROBE, .offset = version, .addr = status};
+
+	return lab_feed(h, 0, hdr, NULL);
+}
+
+static void an_earlier_word_does_not_undo_a_later_one(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	h.conn->paths[0].features = MRC_FEATURE_HOST_DRAIN;
+	assert_int_equal(say(&h, 7, MRC_WIRE_HOST_DRAINING), 0);
+	lab_pump(&h);
+	heard_is(&h, 1, true);
+	assert_int_equal(say(&h, 6, 0), 0);
+	assert_int_equal(say(&h, 7, 0), 0);
+	lab_pump(&h);
+	heard_is(&h, 1, true);
+	/* A path that went down does not end the drain. */
+	assert_int_equal(say(&h, 8, MRC_WIRE_HOST_DRAINING | 2), 0);
+	lab_pump(&h);
+	heard_is(&h, 1, true);
+	assert_int_equal(say(&h, 9, 2), 0);
+	lab_pump(&h);
+	heard_is(&h, 2, false);
+	lab_host_fini(&h);
+}
+
+static void there_and_back_before_anybody_looked_is_no_news(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	h.conn->paths[0].features = MRC_FEATURE_HOST_DRAIN;
+	assert_int_equal(say(&h, 7, MRC_WIRE_HOST_DRAINING), 0);
+	assert_int_equal(say(&h, 8, 0), 0);
+	lab_pump(&h);
+	assert_int_equal(lab_count(&h, MRC_ACT_PEER_DRAIN, 0), 0);
+	lab_host_fini(&h);
+}
+
+static void another_run_of_the_peer_is_not_drained_before_it_says_so(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_HOST_DRAIN);
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, MRC_MS);
+	heard_is(&p.hosts[B], 1, true);
+	mrc_conn_reset(p.hosts[B].conn, 99, LAB_BOOT_A + 1);
+	lab_pump(&p.hosts[B]);
+	heard_is(&p.hosts[B], 2, false);
+	lab_pair_fini(&p);
+}
+
+/* B turns a channel of a's away because it is drained: what a's program is told. */
+static int refused_as(uint32_t features)
+{
+	struct mrc_event_in refuse = {.kind = MRC_EV_CH_REFUSE,
+				      .channel = {.outcome = MRC_OUT_DRAINING}};
+	const struct mrc_action *act;
+	struct lab_pair p;
+	uint32_t id;
+	int outcome;
+
+	pair_up(&p, features);
+	p.hosts[B].accepts = false;
+	assert_int_equal(lab_open_at(&p.hosts[A], "svc", false, &id), 0);
+	lab_pair_run(&p, MRC_MS);
+	act = lab_find(&p.hosts[B], MRC_ACT_CH_INCOMING, 0, 0);
+	assert_non_null(act);
+	refuse.channel.id = act->channel.id;
+	assert_int_equal(lab_handle(&p.hosts[B], &refuse), 0);
+	lab_pair_run(&p, MRC_MS);
+	act = lab_find(&p.hosts[A], MRC_ACT_CH_DOWN, 0, 0);
+	assert_non_null(act);
+	outcome = act->channel.outcome;
+	lab_pair_fini(&p);
+	return outcome;
+}
+
+static void a_refusal_says_why_in_words_that_the_peer_knows(void **state)
+{
+	assert_int_equal(refused_as(MRC_FEATURE_HOST_DRAIN), MRC_OUT_DRAINING);
+	assert_int_equal(refused_as(0), MRC_OUT_NO_RESOURCES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_peer_hears_that_a_drain_begins_and_ends),
+		cmocka_unit_test(who_has_not_agreed_on_it_is_not_told),
+		cmocka_unit_test(it_is_told_after_all_paths_were_lost),
+		cmocka_unit_test(an_earlier_word_does_not_undo_a_later_one),
+		cmocka_unit_test(there_and_back_before_anybody_looked_is_no_news),
+		cmocka_unit_test(another_run_of_the_peer_is_not_drained_before_it_says_so),
+		cmocka_unit_test(a_refusal_says_why_in_words_that_the_peer_knows),
+	};
+
+	return cmocka_run_group_tests_name("conn_host", tests, NULL, NULL);
+}
