@@ -264,6 +264,7 @@ static struct mrc_client *client_new(void)
 	mrc_list_init(&client->channels);
 	mrc_list_init(&client->listeners);
 	mrc_list_init(&client->parked_detached.node);
+	mrc_list_init(&client->parked_drain.node);
 	client->socket_fd = -1;
 	client->daemon_bell_fd = -1;
 	client->send_free = UINT32_MAX;

@@ -72,6 +72,7 @@ struct mrc_channel *mrc_channel_new(struct mrc_client *client, enum mrc_channel_
 	mrc_list_init(&channel->in_listener);
 	mrc_list_init(&channel->parked.node);
 	mrc_list_init(&channel->parked_end.node);
+	mrc_list_init(&channel->parked_drain.node);
 	mrc_list_init(&channel->pending.node);
 	mrc_list_init(&channel->pending_close.node);
 	mrc_list_init(&channel->inbox);
@@ -107,6 +108,7 @@ void mrc_channel_destroy(struct mrc_channel *channel)
 	mrc_list_remove(&channel->pending_close.node);
 	mrc_list_remove(&channel->parked.node);
 	mrc_list_remove(&channel->parked_end.node);
+	mrc_list_remove(&channel->parked_drain.node);
 	mrc_list_remove(&channel->in_listener);
 	mrc_list_remove(&channel->in_client);
 	free(channel->outcomes);
@@ -171,6 +173,7 @@ static void channel_give_up(struct mrc_channel *channel)
 	forget_sends(channel);
 	mrc_list_remove(&channel->parked.node);
 	mrc_list_remove(&channel->parked_end.node);
+	mrc_list_remove(&channel->parked_drain.node);
 	mrc_list_remove(&channel->in_listener);
 	channel->listener = NULL;
 	channel->is_unread = true;
@@ -370,6 +373,11 @@ MRC_API bool mrc_channel_is_unordered(const struct mrc_channel *channel)
 MRC_API bool mrc_channel_is_unchecked(const struct mrc_channel *channel)
 {
 	return channel->is_unchecked;
+}
+
+MRC_API bool mrc_channel_is_draining(const struct mrc_channel *channel)
+{
+	return channel->is_draining;
 }
 
 MRC_API uint64_t mrc_channel_message_bytes_max(const struct mrc_channel *channel)

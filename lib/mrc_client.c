@@ -362,6 +362,11 @@ MRC_API uint64_t mrc_client_message_bytes_max(const struct mrc_client *client)
 	return client->message_bytes_max;
 }
 
+MRC_API bool mrc_client_is_draining(const struct mrc_client *client)
+{
+	return client->is_draining;
+}
+
 /* ---- the send arena ---- */
 
 MRC_API int mrc_buf_alloc(struct mrc_client *client, size_t len_bytes, void **buf_out)

@@ -108,7 +108,8 @@ struct mrc_channel {
 	struct mrc_list in_listener;  /* in listener->incoming, or ->accepting by mrc_accept() */
 	struct mrc_parked parked;     /* INCOMING, then CONNECTED */
 	struct mrc_parked parked_end; /* CLOSED */
-	struct mrc_pending pending;   /* ACCEPT or REFUSE */
+	struct mrc_parked parked_drain;
+	struct mrc_pending pending; /* ACCEPT or REFUSE */
 	struct mrc_pending pending_close;
 	struct mrc_list inbox;         /* messages and gaps parked, in order */
 	struct mrc_list held;          /* messages the program has */
@@ -131,6 +132,7 @@ struct mrc_channel {
 	bool has_id;
 	bool is_unordered;
 	bool is_unchecked;
+	bool is_draining;     /* the peer's host is */
 	bool is_close_wanted; /* closed while CONNECTING or ACCEPTING */
 	bool is_unread;       /* nobody will read what arrives: reject it */
 	bool is_freed;        /* by the program; we keep it until the daemon is done with it */
@@ -168,6 +170,7 @@ struct mrc_client {
 	struct mrc_list channels;
 	struct mrc_list listeners;
 	struct mrc_parked parked_detached;
+	struct mrc_parked parked_drain; /* of this host */
 
 	struct mrc_memory rings;
 	struct mrc_memory send_arena;
@@ -196,6 +199,7 @@ struct mrc_client {
 	uint64_t message_bytes_max;
 	uint64_t alive_checked_ns;
 	bool is_idle;        /* the last mrc_poll() found nothing */
+	bool is_draining;    /* this host is */
 	bool is_gone;        /* the daemon, or we ended it: everything was answered */
 	bool is_gone_taken;  /* and the program has seen MRC_EVENT_DETACHED */
 	bool is_room_wanted; /* a send found the submission ring full */

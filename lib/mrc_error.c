@@ -24,7 +24,8 @@
 	X(DETACHED, "the daemon of this host ended: the outcome is not known")                     \
 	X(INVALID, "the daemon found the request malformed")                                       \
 	X(BUFFER_CHANGED, "the buffer was changed while it was sent")                              \
-	X(IN_USE, "another client offers that service already")
+	X(IN_USE, "another client offers that service already")                                    \
+	X(DRAINING, "the host is being drained: it takes no new channels and services")
 
 #define MRC_ERRORS(X)                                                                              \
 	X(EAGAIN, "no room now: take events and try again")                                        \

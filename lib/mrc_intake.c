@@ -357,6 +357,27 @@ static void take_batch(struct mrc_client *client, const struct mrc_cqe *cqe)
 	client->batch_status = cqe->status;
 }
 
+/* An event is parked once, and says how things are when it is taken: only a change is one. */
+static void take_drain(struct mrc_client *client, const struct mrc_cqe *cqe)
+{
+	struct mrc_channel *channel = cqe->channel ? mrc_channel_find(client, cqe->channel) : NULL;
+	bool *is_draining = channel ? &channel->is_draining : &client->is_draining;
+	struct mrc_parked *parked = channel ? &channel->parked_drain : &client->parked_drain;
+	bool is_now = cqe->status == MRC_STATUS_DRAINING;
+
+	if ((cqe->channel && !channel) || (!is_now && cqe->status != MRC_STATUS_OK)) {
+		breach(client, "DRAIN of channel %u with status %d", cqe->channel, cqe->status);
+		return;
+	}
+	if (*is_draining == is_now)
+		return;
+	*is_draining = is_now;
+	if (mrc_list_is_linked(&parked->node)) /* there and back untold is no news */
+		mrc_list_remove(&parked->node);
+	else if (!channel || !channel->is_freed)
+		mrc_client_park(client, parked, MRC_EVENT_DRAIN);
+}
+
 int mrc_client_take_in(struct mrc_client *client)
 {
 	char text[MRC_REASON_BYTES_MAX + 1];
@@ -400,6 +421,9 @@ int mrc_client_take_in(struct mrc_client *client)
 		break;
 	case MRC_CQE_BATCH:
 		take_batch(client, &cqe);
+		break;
+	case MRC_CQE_DRAIN:
+		take_drain(client, &cqe);
 		break;
 	default:
 		breach(client, "completion of unknown type %u", cqe.type);
@@ -552,6 +576,15 @@ bool mrc_client_unpark(struct mrc_client *client, struct mrc_event *event_out)
 		break;
 	case MRC_EVENT_DETACHED:
 		client->is_gone_taken = true;
+		break;
+	case MRC_EVENT_DRAIN:
+		channel = parked == &client->parked_drain
+				  ? NULL
+				  : MRC_CONTAINER_OF(parked, struct mrc_channel, parked_drain);
+		event_out->channel = channel;
+		event_out->status = (channel ? channel->is_draining : client->is_draining)
+					    ? MRC_STATUS_DRAINING
+					    : MRC_STATUS_OK;
 		break;
 	}
 	return true;

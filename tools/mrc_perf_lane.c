@@ -156,11 +156,13 @@ void perf_lane_open(struct perf_lane *lane, uint64_t now_ns)
 	lane->state = PERF_LANE_CONNECTING;
 }
 
-/* Could waiting help? A service may still be starting; a host that is not configured stays so. */
+/* Could waiting help? A service may still be starting; a host that is not configured stays so, and
+ * one that is being drained goes away. */
 static bool status_is_passing(int status)
 {
 	return status != MRC_STATUS_NO_PEER && status != MRC_STATUS_NOT_ALLOWED &&
-	       status != MRC_STATUS_REFUSED && status != MRC_STATUS_INVALID;
+	       status != MRC_STATUS_REFUSED && status != MRC_STATUS_INVALID &&
+	       status != MRC_STATUS_DRAINING;
 }
 
 static void lane_connected(struct perf_lane *lane, const struct mrc_event *event, uint64_t now_ns)
@@ -313,6 +315,10 @@ void perf_lane_handle(struct perf_lane *lane, const struct mrc_event *event, uin
 		break;
 	case MRC_EVENT_CLOSED:
 		lane_down(lane, event->status, now_ns);
+		break;
+	case MRC_EVENT_DRAIN:
+		if (lane->index == 0)
+			perf_report_drain(lane->run->text, event);
 		break;
 	case MRC_EVENT_LISTENING:
 	case MRC_EVENT_INCOMING:

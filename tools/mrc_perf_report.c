@@ -5,12 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <mrc/client.h>
-
 static const char *const outcome_names[PERF_OUTCOME_COUNT] = {
 	"OK",       "REJECTED",   "UNKNOWN",        "PEER_DIED", "TIMED_OUT",   "CLOSED",
 	"TOO_BIG",  "NO_SERVICE", "NO_PEER",        "REFUSED",   "NOT_ALLOWED", "NO_RESOURCES",
-	"DETACHED", "INVALID",    "BUFFER_CHANGED", "IN_USE",    "UNANSWERED",
+	"DETACHED", "INVALID",    "BUFFER_CHANGED", "IN_USE",    "DRAINING",    "UNANSWERED",
 };
 
 static const char *const level_names[] = {"none", "placed", "visible", "committed"};
@@ -221,6 +219,13 @@ void perf_report_point(FILE *out, const struct perf_result *result, uint32_t poi
 			fprintf(out, " %8s", "-");
 	fputc('\n', out);
 	fflush(out);
+}
+
+void perf_report_drain(FILE *out, const struct mrc_event *event)
+{
+	fprintf(out, "mrc-perf: %s host is %sbeing drained\n",
+		event->channel != NULL ? "the peer's" : "this",
+		event->status == MRC_STATUS_DRAINING ? "" : "no longer ");
 }
 
 void perf_report_stall(FILE *out, const struct perf_stall_note *note)

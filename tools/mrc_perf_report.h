@@ -13,6 +13,8 @@
 
 #include <jansson.h>
 
+#include <mrc/client.h>
+
 #include "mrc_perf_histogram.h"
 #include "mrc_perf_options.h"
 #include "mrc_perf_series.h"
@@ -20,8 +22,8 @@
 #include "mrc_perf_verify.h"
 
 /* -status is the index; the last one is for sends that nobody ever answered. */
-#define PERF_OUTCOME_UNANSWERED 16U
-#define PERF_OUTCOME_COUNT      17U
+#define PERF_OUTCOME_UNANSWERED 17U
+#define PERF_OUTCOME_COUNT      18U
 
 struct perf_result {
 	const struct perf_options *options;
@@ -55,6 +57,8 @@ json_t *perf_result_json(const struct perf_result *result);
 
 /* A progress line for the point, with column heads before the first and every twentieth. */
 void perf_report_point(FILE *out, const struct perf_result *result, uint32_t point_index);
+/* MRC_EVENT_DRAIN: a line. */
+void perf_report_drain(FILE *out, const struct mrc_event *event);
 /* A line for a gap that is noted. */
 void perf_report_stall(FILE *out, const struct perf_stall_note *note);
 void perf_report_result(FILE *out, const struct perf_result *result);

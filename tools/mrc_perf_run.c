@@ -486,6 +486,8 @@ static void run_turn(struct perf_run *run, uint64_t deadline_ns)
 		else if (events[i].channel && mrc_channel_context(events[i].channel))
 			perf_lane_handle(mrc_channel_context(events[i].channel), &events[i],
 					 now_ns);
+		else if (events[i].type == MRC_EVENT_DRAIN)
+			perf_report_drain(run->text, &events[i]);
 	}
 	if (is_detached || count < 0)
 		run_detached(run, now_ns);

@@ -503,6 +503,10 @@ static void server_handle(struct server *server, const struct mrc_event *event, 
 		if (guest && event->status != MRC_STATUS_OK)
 			guest_end(server, guest, event->status);
 		break;
+	case MRC_EVENT_DRAIN:
+		if (event->channel == NULL)
+			perf_report_drain(server->text, event);
+		break;
 	case MRC_EVENT_GAP:
 	case MRC_EVENT_DETACHED:
 		break;

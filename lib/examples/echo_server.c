@@ -110,6 +110,7 @@ static int handle(struct mrc_client *client, const struct mrc_event *event)
 		mrc_channel_free(event->channel);
 		return 0;
 	case MRC_EVENT_GAP:
+	case MRC_EVENT_DRAIN: /* one that runs elsewhere too would send its clients there */
 		return 0;
 	case MRC_EVENT_DETACHED:
 		fprintf(stderr, "%s\n", mrc_last_error(client));

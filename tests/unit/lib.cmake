@@ -4,6 +4,7 @@ mrc_unit_test(lib_ring mrc_inside)
 mrc_unit_test(lib_buf mrc_inside)
 mrc_unit_test(lib_client mrc_static)
 mrc_unit_test(lib_breach mrc_static)
+mrc_unit_test(lib_drain mrc_static)
 mrc_unit_test(lib_outcome mrc_static)
 mrc_unit_test(lib_wait mrc_static)
 

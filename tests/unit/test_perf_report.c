@@ -469,6 +469,8 @@ static void outcome_names_follow_the_header(void **state)
 	assert_string_equal(perf_outcome_name(perf_outcome_of_status(MRC_STATUS_DETACHED)),
 			    "DETACHED");
 	assert_string_equal(perf_outcome_name(perf_outcome_of_status(MRC_STATUS_IN_USE)), "IN_USE");
+	assert_string_equal(perf_outcome_name(perf_outcome_of_status(MRC_STATUS_DRAINING)),
+			    "DRAINING");
 	assert_string_equal(perf_outcome_name(perf_outcome_of_status(-100)), "UNKNOWN");
 	assert_string_equal(perf_outcome_name(perf_outcome_of_status(5)), "UNKNOWN");
 }

@@ -63,6 +63,7 @@ enum mrc_status {
 	MRC_STATUS_INVALID = -13,        /* the daemon found the request malformed */
 	MRC_STATUS_BUFFER_CHANGED = -14, /* the sender changed the buffer while it was sent */
 	MRC_STATUS_IN_USE = -15,         /* another client offers that service already */
+	MRC_STATUS_DRAINING = -16, /* a host is being drained: no new channels or services there */
 };
 
 enum mrc_event_type {
@@ -76,6 +77,8 @@ enum mrc_event_type {
 	MRC_EVENT_CLOSED = 6,    /* channel, status, code: nothing more will happen on it */
 	MRC_EVENT_GAP = 7,       /* channel, number: the sender gave this message up */
 	MRC_EVENT_DETACHED = 8,  /* the daemon went away; every operation has been answered */
+	MRC_EVENT_DRAIN = 9, /* channel, status: its peer's host (channel NULL: this host) is being
+				  * drained (DRAINING), or is no longer (OK): mrc_client_is_draining() */
 };
 
 #define MRC_REJECT_TEXT_MAX 64U /* bytes, without its 0 */
@@ -139,6 +142,13 @@ int mrc_client_fd(const struct mrc_client *client);
 /* The name of this host's daemon, and the largest message this client can send. */
 const char *mrc_client_host(const struct mrc_client *client);
 uint64_t mrc_client_message_bytes_max(const struct mrc_client *client);
+
+/*
+ * This host is being drained before maintenance: open channels go on to their end, and
+ * there are no new ones. A program that can move to another host does so now. False again
+ * when the drain was taken back; MRC_EVENT_DRAIN tells of both. As far as events were taken in.
+ */
+bool mrc_client_is_draining(const struct mrc_client *client);
 
 /* Text of the last error of attaching or of this client (NULL: of attaching). For people. */
 const char *mrc_last_error(const struct mrc_client *client);
@@ -212,6 +222,8 @@ bool mrc_channel_is_unordered(const struct mrc_channel *channel);
 bool mrc_channel_is_unchecked(const struct mrc_channel *channel);
 /* Largest message the peer takes on this channel; known once connected. */
 uint64_t mrc_channel_message_bytes_max(const struct mrc_channel *channel);
+/* The host at the other end is being drained, see mrc_client_is_draining(). False of one's own host. */
+bool mrc_channel_is_draining(const struct mrc_channel *channel);
 /* A pointer of the program's own, NULL at first. */
 void mrc_channel_set_context(struct mrc_channel *channel, void *context);
 void *mrc_channel_context(const struct mrc_channel *channel);

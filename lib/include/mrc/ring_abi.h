@@ -64,8 +64,8 @@ extern "C" {
 #endif
 
 #define MRC_ABI_MAGIC          0x4943524dU /* "MRCI", little-endian */
-#define MRC_ABI_VERSION        1U          /* the newest that is spoken; no other has been yet */
-#define MRC_ABI_VERSION_OLDEST 1U          /* one back, once there is one */
+#define MRC_ABI_VERSION        2U          /* the newest that is spoken; 2: MRC_CQE_DRAIN */
+#define MRC_ABI_VERSION_OLDEST 1U          /* one back */
 
 #define MRC_NAME_LEN_MAX       63U  /* a host or service name, without its 0 */
 #define MRC_ABI_TARGET_BYTES   136U /* "host/service", 0-terminated */
@@ -184,11 +184,15 @@ enum mrc_cqe_type {
 	MRC_CQE_BATCH = 8,     /* user_data, status: OK all are committed; CLOSED one could not be,
 				* and those that could are rejected with MRC_CODE_BATCH */
 	MRC_CQE_LATE = 9, /* as SENT, after one that was UNDECIDED: what became of the message */
+	/* Since version 2. status: DRAINING, a host is being drained; OK, it is not any longer.
+	 * channel: the peer's host, of an open channel; 0: this host. */
+	MRC_CQE_DRAIN = 10,
 };
 
 /*
  * Ring the daemon's bell once head has moved past this entry. On ARRIVED: the
  * sender waits for VISIBLE. On a channel's last entry: its memory is freed then.
+ * On DRAIN: what has changed meanwhile is told then.
  */
 #define MRC_CQE_FLAG_TELL_VISIBLE 1U
 /* On INCOMING and CONNECTED: the channel is unordered; its payload has no checksums. */
