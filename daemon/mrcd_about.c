@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrcd_drain.h"
 #include "mrcd_memfd.h"
 #include "mrcd_peer.h"
 #include "mrcd_tcp_sock.h"
@@ -359,8 +360,9 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 	}
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		json_array_append_new(peers, mrcd_about_clock_json(worker, worker->peers[i]));
-	return json_pack("{s:s s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
-			 conf->host, "version", MRC_VERSION, "kernel", host.release, "rdma_core",
+	return json_pack("{s:s s:I s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
+			 conf->host, "draining_ns", (json_int_t)mrcd_drain_age_ns(worker),
+			 "version", MRC_VERSION, "kernel", host.release, "rdma_core",
 			 mrcd_about_rdma_core(worker), "pid", (int)getpid(), "memlock_bytes",
 			 mrcd_about_memlock(), "may_lock", (int)mrcd_about_may(CAP_IPC_LOCK),
 			 "may_bind", (int)mrcd_about_may(CAP_NET_RAW), "huge_page_bytes",

@@ -600,6 +600,8 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 		r = welcome_send(fd, &welcome, fds);
 		if (r < 0)
 			client_hang_up(client); /* it has gone already */
+		else
+			mrcd_client_tell_drain(client);
 	}
 	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
 		if (!mrcd_attach_is_lent((enum mrc_abi_fd)i))

@@ -58,6 +58,14 @@ void mrcd_client_side_configure(struct mrcd_client_side *clients);
 /* The peer is to be freed. False: a channel still names it, if only to be read to its end. */
 bool mrcd_client_side_release(struct mrcd_client_side *clients, const struct mrcd_peer *peer);
 
+/* A drain of this host begins or ends (mrcd_drain.h): tell programs, and refuse what is not open yet. */
+void mrcd_client_side_drain(struct mrcd_client_side *clients);
+/* One of this peer's host did: tell who has open channels to it. Bells are rung by mrcd_client_side_flush(). */
+void mrcd_client_side_peer_drain(struct mrcd_client_side *clients, const struct mrcd_peer *peer);
+/* Messages that programs have sent and that are not answered, and their bytes. */
+void mrcd_client_side_in_flight(const struct mrcd_client_side *clients, uint64_t *messages_out,
+				uint64_t *bytes_out);
+
 /* ---- from one daemon to the next (mrcd_handover.h); `peers` are numbered as in the image ---- */
 
 /* Read nothing of clients any more. What engines say of them is still done. */

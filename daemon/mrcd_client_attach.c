@@ -41,12 +41,12 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
  * each outstanding send, and a second one for those that were told undecided; a
  * window of arrivals for each channel, half as many
  * gaps (more are not told: the numbers of later arrivals show them), and its
- * INCOMING, CONNECTED and CLOSED; and answers without a channel.
+ * INCOMING, CONNECTED, DRAIN and CLOSED; answers without a channel; and this host's DRAIN.
  */
 static uint64_t cq_entries_needed(uint32_t sends_max, uint32_t channels_max, uint32_t window)
 {
 	return (uint64_t)sends_max + MRCD_UNDECIDED_MAX(sends_max) +
-	       (uint64_t)channels_max * (window + window / 2 + 3) + MRCD_ANSWERS_MAX;
+	       (uint64_t)channels_max * (window + window / 2 + 4) + MRCD_ANSWERS_MAX + 1;
 }
 
 int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_attach *attach,

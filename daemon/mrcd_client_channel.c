@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_drain.h"
 #include "mrcd_log.h"
 
 /* ---- channels ---- */
@@ -215,6 +216,8 @@ void mrcd_channel_on_seen(struct mrcd_client *client, const struct mrcd_shadow *
 	case MRCD_TOLD_PLAIN:
 	case MRCD_TOLD_ANSWER:
 	case MRCD_TOLD_LATE:
+	case MRCD_TOLD_DRAIN:
+	case MRCD_TOLD_COUNT:
 		return;
 	}
 }
@@ -268,6 +271,8 @@ static int listen_start(struct mrcd_client *client, const struct mrc_abi_request
 		return MRC_STATUS_INVALID;
 	if (!mrcd_client_may(client, MRCD_USE_LISTEN, request->target))
 		return MRC_STATUS_NOT_ALLOWED;
+	if (mrcd_drain_is_on(client->side->worker))
+		return MRC_STATUS_DRAINING;
 	for (; index < client->listeners_max; index++) {
 		listener = &client->listeners[index];
 		if (listener->id == 0 && listener->serial < UINT32_MAX >> client->listener_bits)
@@ -313,6 +318,8 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	peer = mrcd_worker_peer(client->side->worker, host);
 	if (peer == NULL)
 		return MRC_STATUS_NO_PEER;
+	if (mrcd_drain_is_on(client->side->worker))
+		return MRC_STATUS_DRAINING;
 	channel = mrcd_channel_new(client, peer, service);
 	if (channel == NULL)
 		return MRC_STATUS_NO_RESOURCES;

@@ -10,6 +10,7 @@
  *	mrcd_client_send.c     messages going out, until they are answered
  *	mrcd_client_msg.c      messages coming in, until their memory is free
  *	mrcd_client_batch.c    messages that are committed together
+ *	mrcd_client_drain.c    this host or a peer's is being drained
  *	mrcd_client_poison.c   the hunt for writes into memory that is free
  *	mrcd_client_perform.c  the engine's actions, and the end of all channels
  *	mrcd_client_rights.c   what it had a right to, and has no more
@@ -77,6 +78,14 @@ enum mrcd_told {
 	MRCD_TOLD_GAP,     /* counts in the channel's gaps_unread */
 	MRCD_TOLD_LATE,    /* counts in undecided_count */
 	MRCD_TOLD_LAST,    /* the channel's last entry */
+	MRCD_TOLD_DRAIN,   /* of a channel, or channel 0: the client's */
+	MRCD_TOLD_COUNT
+};
+
+/* What was told last of a host's drain, and whether that was read. */
+struct mrcd_drain_told {
+	bool is_draining;
+	bool is_unread;
 };
 
 struct mrcd_shadow {
@@ -191,6 +200,8 @@ struct mrcd_channel {
 	uint32_t poisoned_count;
 	uint64_t poisoned_bytes;
 	char service[MRC_NAME_MAX + 1];
+	/* Of the peer's host. */
+	struct mrcd_drain_told drain;
 };
 TAILQ_HEAD(mrcd_channel_list, mrcd_channel);
 
@@ -252,6 +263,9 @@ struct mrcd_client {
 	gid_t gid;
 	struct mrcd_quota quota;
 	struct mrcd_channel_list throttled; /* each sends one message when it is its turn */
+
+	/* Of this host. */
+	struct mrcd_drain_told drain;
 
 	bool is_active, is_bell_due, is_dead_due; /* in these lists */
 	bool is_hung_up; /* the socket has closed: read the ring to its end, then end it */
@@ -534,6 +548,14 @@ void mrcd_client_expire(struct mrcd_client *client, uint64_t now_ns, uint64_t *n
 /* Take a COMMIT that is a member of a batch; msg NULL: the client holds no such message any more. */
 void mrcd_client_submit_batch(struct mrcd_client *client, struct mrcd_msg *msg,
 			      const struct mrc_sqe *sqe);
+
+/* ---- mrcd_client_drain.c ---- */
+
+/* Tell it what it does not know yet of this host's drain, or on this open channel of its peer's. */
+void mrcd_client_tell_drain(struct mrcd_client *client);
+void mrcd_channel_tell_drain(struct mrcd_client *client, struct mrcd_channel *channel);
+/* It has read what was told. */
+void mrcd_client_on_drain_seen(struct mrcd_client *client, uint32_t channel_id);
 
 /* ---- mrcd_client_poison.c ---- */
 

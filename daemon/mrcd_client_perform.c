@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_drain.h"
 #include "mrcd_sigbus.h"
 #include "mrcd_trace.h"
 
@@ -61,8 +62,10 @@ static void on_incoming(struct mrcd_client_side *side, struct mrcd_peer *peer,
 	struct mrc_cqe cqe;
 
 	ev.channel.id = act->id;
-	if (service == NULL) {
-		ev.channel.outcome = MRC_OUT_NO_SERVICE;
+	/* Also of a service that is not here: its program may have gone because of the drain. */
+	if (service == NULL || mrcd_drain_is_on(side->worker)) {
+		ev.channel.outcome =
+			mrcd_drain_is_on(side->worker) ? MRC_OUT_DRAINING : MRC_OUT_NO_SERVICE;
 		mrcd_client_side_tell(side, peer, &ev);
 		return;
 	}
@@ -128,6 +131,7 @@ static void on_up(struct mrcd_client *client, struct mrcd_channel *channel,
 		   channel->state == MRCD_CHANNEL_ACCEPTING);
 	mrcd_channel_set_state(client, channel, MRCD_CHANNEL_UP);
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_PLAIN);
+	mrcd_channel_tell_drain(client, channel);
 	mrcd_channel_feed(client, channel);
 }
 

@@ -138,6 +138,15 @@ static bool listener_id_is_sound(const struct mrcd_client *client, uint32_t id)
 	return (id & ((1U << client->listener_bits) - 1)) < MRC_MAX(client->listeners_max, 1U);
 }
 
+/* A daemon that knew of no drain has told of none. */
+static void restore_drain(struct mrcd_image_in *in, struct mrcd_drain_told *told)
+{
+	if (in->version < 2)
+		return;
+	told->is_draining = mrcd_image_take_bool(in);
+	told->is_unread = mrcd_image_take_bool(in);
+}
+
 static int restore_channel(struct restore *re, struct mrcd_client *client,
 			   struct mrcd_channel *channel)
 {
@@ -157,6 +166,7 @@ static int restore_channel(struct restore *re, struct mrcd_client *client,
 	channel->is_close_told = mrcd_image_take_bool(in);
 	channel->is_engine_done = mrcd_image_take_bool(in);
 	channel->is_last_unread = mrcd_image_take_bool(in);
+	restore_drain(in, &channel->drain);
 	channel->gaps_unread = (uint32_t)mrcd_image_take_max(in, client->window);
 	channel->number_end = mrcd_image_take(in);
 	mrcd_image_take_name(in, channel->service);
@@ -363,6 +373,7 @@ static int restore_bounds(struct restore *re, struct mrcd_client *client)
 	client->cq_tail = (uint32_t)mrcd_image_take_max(in, UINT32_MAX);
 	client->answers_unread = (uint32_t)mrcd_image_take_max(in, MRCD_ANSWERS_MAX);
 	client->undecided_count = (uint32_t)mrcd_image_take_max(in, client->sends_max);
+	restore_drain(in, &client->drain);
 	client->quota.paid_ns = mrcd_image_take(in);
 	client->quota.waits = mrcd_image_take(in);
 	client->completions = mrcd_image_take(in);
@@ -434,7 +445,7 @@ static int restore_shadows(const struct restore *re, struct mrcd_client *client)
 
 		shadow->number = mrcd_image_take(re->in);
 		shadow->channel_id = (uint32_t)mrcd_image_take_max(re->in, UINT32_MAX);
-		shadow->told = (uint32_t)mrcd_image_take_max(re->in, MRCD_TOLD_LAST);
+		shadow->told = (uint32_t)mrcd_image_take_max(re->in, MRCD_TOLD_COUNT - 1);
 		if (re->in->is_failed)
 			return -EPROTO;
 	}

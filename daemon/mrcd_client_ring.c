@@ -144,6 +144,8 @@ uint32_t mrcd_client_take_seen(struct mrcd_client *client, uint32_t budget)
 			client->answers_unread--;
 		else if (shadow.told == MRCD_TOLD_LATE)
 			client->undecided_count--;
+		else if (shadow.told == MRCD_TOLD_DRAIN)
+			mrcd_client_on_drain_seen(client, shadow.channel_id);
 		else if (shadow.told != MRCD_TOLD_PLAIN)
 			mrcd_channel_on_seen(client, &shadow);
 	}

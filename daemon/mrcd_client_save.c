@@ -170,6 +170,8 @@ static void save_channel(const struct mrcd_client *client, const struct mrcd_cha
 	mrcd_image_put(out, channel->is_close_told);
 	mrcd_image_put(out, channel->is_engine_done);
 	mrcd_image_put(out, channel->is_last_unread);
+	mrcd_image_put(out, channel->drain.is_draining);
+	mrcd_image_put(out, channel->drain.is_unread);
 	mrcd_image_put(out, channel->gaps_unread);
 	mrcd_image_put(out, channel->number_end);
 	mrcd_image_put_name(out, channel->service);
@@ -295,6 +297,8 @@ static void save_client(const struct mrcd_client *client, struct mrcd_peer *cons
 	mrcd_image_put(out, client->cq_tail);
 	mrcd_image_put(out, client->answers_unread);
 	mrcd_image_put(out, client->undecided_count);
+	mrcd_image_put(out, client->drain.is_draining);
+	mrcd_image_put(out, client->drain.is_unread);
 	mrcd_image_put(out, client->quota.paid_ns);
 	mrcd_image_put(out, client->quota.waits);
 	mrcd_image_put(out, client->completions);

@@ -75,15 +75,17 @@ static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *com
 	mrcd_worker_summarize(worker, &summary);
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)worker->boot_id);
 	mrcd_worker_summary_text(&summary, text, sizeof(text));
-	return mrcd_control_ok(json_pack(
-		"{s:s s:s s:s s:i s:I s:i s:i s:i s:i s:i s:i s:i s:i s:I s:s}", "host",
-		worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id, "pid",
-		(int)getpid(), "uptime_ns", (json_int_t)(worker->now_ns - worker->start_ns),
-		"rails", (int)summary.rails, "rails_up", (int)summary.rails_up, "rails_degraded",
-		(int)summary.rails_degraded, "rails_failing", (int)summary.rails_failing, "peers",
-		(int)summary.peers, "peers_connected", (int)summary.peers_connected, "clients",
-		(int)summary.clients, "channels", (int)summary.channels, "strangers",
-		(json_int_t)worker->strangers, "summary", text));
+	return mrcd_control_ok(
+		json_pack("{s:s s:s s:s s:i s:I s:b s:i s:i s:i s:i s:i s:i s:i s:i s:I s:s}",
+			  "host", worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id,
+			  "pid", (int)getpid(), "uptime_ns",
+			  (json_int_t)(worker->now_ns - worker->start_ns), "draining",
+			  (int)summary.is_draining, "rails", (int)summary.rails, "rails_up",
+			  (int)summary.rails_up, "rails_degraded", (int)summary.rails_degraded,
+			  "rails_failing", (int)summary.rails_failing, "peers", (int)summary.peers,
+			  "peers_connected", (int)summary.peers_connected, "clients",
+			  (int)summary.clients, "channels", (int)summary.channels, "strangers",
+			  (json_int_t)worker->strangers, "summary", text));
 }
 
 static json_t *mrcd_control_about(struct mrcd_worker *worker, const json_t *command)
@@ -211,6 +213,8 @@ static json_t *mrcd_control_deny(struct mrcd_worker *worker, const json_t *comma
 	struct mrcd_rail *rail;
 	uint32_t paths = 0, good;
 
+	if (json_object_get(command, "host") != NULL)
+		return mrcd_control_host(worker, command, is_denied);
 	mrcd_control_rail_names(worker, names, sizeof(names));
 	if (name == NULL)
 		return mrcd_control_error("\"rail\" is missing: which one? allowed: %s", names);
@@ -301,7 +305,7 @@ static const struct mrcd_control_command {
 	{"keys", false, mrcd_control_keys},         {"reload", true, mrcd_control_reload},
 	{"events", false, mrcd_control_events},     {"stalls", false, mrcd_control_stalls},
 	{"about", false, mrcd_control_about},       {"several", false, mrcd_control_several},
-	{"drill", true, mrcd_control_drill},
+	{"drill", true, mrcd_control_drill},        {"draining", false, mrcd_control_draining},
 };
 
 json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change)

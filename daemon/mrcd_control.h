@@ -5,6 +5,7 @@
  * <runtime-dir>/control.sock, SOCK_STREAM. One JSON object per line each way:
  *	{"command": "rails"}            -> {"ok": true, "result": ...}
  *	{"command": "drain", "rail": "r0"}  -> {"ok": true, "result": {...}}
+ *	{"command": "drain", "host": true}  -> the same of the whole host (mrcd_drain.h)
  *	anything wrong                  -> {"ok": false, "error": "text for people"}
  * Reading commands are for everybody who can open the socket; commands that
  * change something need root or the daemon's own uid (SO_PEERCRED).

@@ -5,6 +5,7 @@
  *	mrcd_control.c          connections, the table of commands, most of them
  *	mrcd_control_keys.c     keys
  *	mrcd_control_reload.c   reading the configuration again
+ *	mrcd_control_drain.c    drain and undrain of the whole host, draining
  *	mrcd_control_events.c   events, stalls
  *	mrcd_control_several.c  several questions in one
  *
@@ -30,6 +31,11 @@ json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command,
 json_t *mrcd_control_several(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_keys(struct mrcd_worker *worker, const json_t *command);
 json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command);
+
+/* drain and undrain with "host": what mrcd_drain_json() says then. */
+json_t *mrcd_control_host(struct mrcd_worker *worker, const json_t *command, bool is_draining);
+/* How far the drain of this host is: mrcd_drain_json(). */
+json_t *mrcd_control_draining(struct mrcd_worker *worker, const json_t *command);
 
 /* What the rail should carry, by the configuration or the interface, in bits per second; 0: nobody knows. */
 uint64_t mrcd_control_rail_speed(const struct mrcd_rail *rail);

@@ -117,6 +117,10 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 		[MRCD_EVENT_PEER_SILENT] = {"peer", "silent on all paths"},
 		[MRCD_EVENT_PEER_HEARD] = {"peer", "heard again"},
 		[MRCD_EVENT_PEER_RESTARTED] = {"peer", "its daemon restarted or forgot us"},
+		[MRCD_EVENT_HOST_DRAIN] = {"mrcd", "this host is being drained"},
+		[MRCD_EVENT_HOST_UNDRAIN] = {"mrcd", "this host is no longer being drained"},
+		[MRCD_EVENT_PEER_DRAIN] = {"peer", "is being drained"},
+		[MRCD_EVENT_PEER_UNDRAIN] = {"peer", "is no longer being drained"},
 	};
 	const char *name = event->rail[0] != '\0' ? event->rail : event->peer;
 	const char *to = event->rail[0] != '\0' ? event->peer : "";

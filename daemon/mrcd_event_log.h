@@ -43,7 +43,11 @@
 	X(PEER_LOST, "peer-lost")           /* no path to it is good */       \
 	X(PEER_SILENT, "peer-silent")       /* on all paths at once */        \
 	X(PEER_HEARD, "peer-heard")         /* again, after it was */         \
-	X(PEER_RESTARTED, "peer-restarted") /* its daemon, or it forgot us */
+	X(PEER_RESTARTED, "peer-restarted") /* its daemon, or it forgot us */ \
+	X(HOST_DRAIN, "host-drain")         /* this host is being drained */  \
+	X(HOST_UNDRAIN, "host-undrain")                                       \
+	X(PEER_DRAIN, "peer-drain") /* and a peer's */                        \
+	X(PEER_UNDRAIN, "peer-undrain")
 
 enum mrcd_event_kind {
 #define KIND(id, name) MRCD_EVENT_##id,

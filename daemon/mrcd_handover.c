@@ -137,6 +137,7 @@ static int save(const struct mrcd_handover *handover, struct mrcd_bundle *bundle
 	mrcd_image_put(&out, handover->begin_ns);
 	mrcd_image_put(&out, bundle->parcel_count + 1);
 	mrcd_image_put(&out, worker->strangers);
+	mrcd_image_put(&out, worker->drain_since_ns);
 	save_rails(worker, &out);
 	r = save_peers(handover, &out);
 	if (r == 0) {

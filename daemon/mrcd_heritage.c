@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "mrcd_client.h"
+#include "mrcd_drain.h"
 #include "mrcd_handover.h"
 #include "mrcd_image.h"
 #include "mrcd_log.h"
@@ -36,6 +37,7 @@ struct mrcd_heritage {
 	uint64_t boot_id;
 	uint64_t begin_ns; /* when the daemon before us stopped */
 	uint64_t strangers;
+	uint64_t drain_since_ns;
 	struct heir *heirs;       /* ours; heir_count */
 	struct mrcd_peer **peers; /* ours; the same numbers. NULL: it is no more */
 	uint32_t heir_count;
@@ -53,6 +55,8 @@ static int heritage_read(struct mrcd_heritage *heritage, const struct mrcd_conf 
 	heritage->begin_ns = mrcd_image_take(in);
 	parcel_count = mrcd_image_take(in);
 	heritage->strangers = mrcd_image_take(in);
+	if (in->version >= 2)
+		heritage->drain_since_ns = mrcd_image_take(in);
 	if (in->is_failed || heritage->boot_id == 0) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES, "the state is not complete");
 		return -EPROTO;
@@ -236,6 +240,7 @@ static int apply_engines(struct mrcd_heritage *heritage, struct mrcd_worker *wor
 
 	worker->boot_id = heritage->boot_id;
 	worker->strangers = heritage->strangers;
+	worker->drain_since_ns = heritage->drain_since_ns;
 	rail_count = mrcd_image_take_max(in, MRCD_RAILS_MAX);
 	for (uint64_t i = 0; i < rail_count; i++)
 		restore_rail(in, worker);
@@ -303,5 +308,7 @@ int mrcd_heritage_apply_clients(struct mrcd_heritage *heritage, struct mrcd_work
 	mrcd_notice("going on where the daemon before stopped, %llu ms ago: %u program%s",
 		    (mrcd_worker_now(worker) - heritage->begin_ns) / MRC_MS, count,
 		    count == 1 ? "" : "s");
+	if (mrcd_drain_is_on(worker))
+		mrcd_notice("this host is still being drained: mrcctl undrain --host ends it");
 	return 0;
 }

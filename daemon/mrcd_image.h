@@ -26,8 +26,8 @@
 
 #include "mrc_base.h"
 
-#define MRCD_IMAGE_VERSION        1U
-#define MRCD_IMAGE_VERSION_OLDEST 1U /* that is read: one back, once there is one */
+#define MRCD_IMAGE_VERSION        2U /* 2: drains, of this host and of peers */
+#define MRCD_IMAGE_VERSION_OLDEST 1U /* that is read: one back */
 #define MRCD_IMAGE_HEADER_BYTES   24U
 #define MRCD_IMAGE_WHY_BYTES      256
 

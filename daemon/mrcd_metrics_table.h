@@ -31,6 +31,8 @@
 	  "Processor time of all threads, in user and system mode.") \
 	X(PROCESS_RESIDENT_MEMORY_BYTES, GAUGE, DAEMON, COUNT, "process_resident_memory_bytes", resident_bytes(), \
 	  "Resident memory, clients' arenas included as far as they are mapped.") \
+	X(DRAINING, GAUGE, DAEMON, COUNT, "mrcd_draining", at->summary->is_draining, \
+	  "Whether this host is being drained: it takes no new channels and services.") \
 	X(CLIENTS, GAUGE, DAEMON, COUNT, "mrcd_clients", at->summary->clients, \
 	  "Programs that are attached.") \
 	X(CHANNELS, GAUGE, DAEMON, COUNT, "mrcd_channels", at->summary->channels, \
@@ -99,6 +101,8 @@
 	  "Whether a path to the peer is good.") \
 	X(PEER_SILENT, GAUGE, PEER, COUNT, "mrcd_peer_silent", at->conn.is_peer_silent, \
 	  "Whether the peer is silent on all paths at once.") \
+	X(PEER_DRAINING, GAUGE, PEER, COUNT, "mrcd_peer_draining", at->conn.is_peer_draining, \
+	  "Whether the peer's host is being drained, as it says.") \
 	X(PEER_PATHS, GAUGE, PEER, COUNT, "mrcd_peer_paths", at->conn.paths_listed, \
 	  "Paths to the peer.") \
 	X(PEER_PATHS_GOOD, GAUGE, PEER, COUNT, "mrcd_peer_paths_good", at->conn.paths_good, \

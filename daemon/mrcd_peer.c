@@ -11,6 +11,7 @@
 #include "mrcd_about.h"
 #include "mrcd_auth.h"
 #include "mrcd_client.h"
+#include "mrcd_drain.h"
 #include "mrcd_timeval.h"
 
 /* A timer this much behind its time was held up: poll the rails once more before judging by it. */
@@ -112,6 +113,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 		return -ENOMEM;
 	peer->worker = worker;
 	peer->armed_ns = MRC_NEVER;
+	peer->drain_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 6);
 	snprintf(peer->engine_name, sizeof(peer->engine_name), "%s", name);
 	snprintf(peer->engine_own_name, sizeof(peer->engine_own_name), "%s", own_name);
 	/* The two ends of the loop are one host to everybody but their engines. */
@@ -169,6 +171,25 @@ void mrcd_peer_path_begin(struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_handle(peer, &ev);
 }
 
+bool mrcd_peer_is_draining(const struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+
+	mrc_conn_info(peer->conn, &info);
+	return info.is_peer_draining;
+}
+
+void mrcd_peer_tell_drain(struct mrcd_peer *peer)
+{
+	const struct mrc_event_in ev = {
+		.kind = MRC_EV_HOST_DRAIN,
+		.host = {.is_draining = mrcd_drain_is_on(peer->worker)},
+	};
+
+	mrcd_peer_handle(peer, &ev);
+	mrcd_peer_pump(peer);
+}
+
 void mrcd_peer_start(struct mrcd_peer *peer)
 {
 	for (uint8_t i = 0; i < peer->path_count; i++) {
@@ -177,6 +198,8 @@ void mrcd_peer_start(struct mrcd_peer *peer)
 		else
 			mrcd_peer_answer(peer, MRC_EV_DENY, i, 0);
 	}
+	if (peer->conf != NULL)
+		mrcd_peer_tell_drain(peer); /* a drain goes on from the daemon before */
 	mrcd_peer_pump_now(peer);
 }
 
@@ -381,6 +404,11 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		break;
 	case MRC_ACT_CONN_RESET:
 		mrcd_peer_note_reset(peer);
+		break;
+	case MRC_ACT_PEER_DRAIN:
+		mrcd_peer_note_drain(peer, act->host.is_draining);
+		if (peer->worker->clients != NULL)
+			mrcd_client_side_peer_drain(peer->worker->clients, peer);
 		break;
 	case MRC_ACT_COPY:
 		mrcd_peer_copy(peer, &act->msg);

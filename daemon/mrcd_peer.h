@@ -96,6 +96,11 @@ bool mrcd_peer_is_over(struct mrcd_peer *peer);
 
 /* ---- */
 
+/* Its host is being drained, as it says. Of our own, at the other end of the loop: no. */
+bool mrcd_peer_is_draining(const struct mrcd_peer *peer);
+/* It is to know whether our host is being drained. Pumps. */
+void mrcd_peer_tell_drain(struct mrcd_peer *peer);
+
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
 

@@ -65,6 +65,7 @@ struct mrcd_peer {
 	bool is_connected; /* some path is good */
 	bool is_silent;
 	uint64_t silent_since_ns; /* 0: it is not; noted when it lasts */
+	struct mrcd_log_limit drain_limit;
 	struct mrcd_stall_meter stalls;
 	uint64_t waiting_since_ns; /* of the client that waits longest; found anew by who asks */
 };
@@ -76,6 +77,8 @@ uint8_t mrcd_peer_paths_listed(const struct mrcd_peer *peer);
 /* MRC_ACT_PATH_STATE, and MRC_ACT_CONN_RESET. */
 void mrcd_peer_note_path(struct mrcd_peer *peer, const struct mrc_act_path *act);
 void mrcd_peer_note_reset(struct mrcd_peer *peer);
+/* MRC_ACT_PEER_DRAIN. */
+void mrcd_peer_note_drain(struct mrcd_peer *peer, bool is_draining);
 /* Whether it can be reached may be another answer than before. */
 void mrcd_peer_note_reach(struct mrcd_peer *peer);
 void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);

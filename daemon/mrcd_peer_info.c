@@ -23,14 +23,15 @@ json_t *mrcd_peer_json(const struct mrcd_peer *peer)
 
 	mrc_conn_info(peer->conn, &info);
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)info.peer_boot_id);
-	return json_pack("{s:s s:s s:I s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "name",
-			 peer->name, "state", mrcd_peer_state_name(&info), "epoch",
-			 (json_int_t)info.epoch, "boot_id", boot_id, "paths",
-			 (json_int_t)info.paths_listed, "paths_good", (json_int_t)info.paths_good,
-			 "channels", (json_int_t)info.channel_count, "resets",
-			 (json_int_t)info.resets, "messages_sent", (json_int_t)info.messages_sent,
-			 "messages_delivered", (json_int_t)info.messages_delivered,
-			 "messages_failed", (json_int_t)info.messages_failed, "duplicates",
+	return json_pack("{s:s s:s s:b s:I s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "name",
+			 peer->name, "state", mrcd_peer_state_name(&info), "draining",
+			 (int)info.is_peer_draining, "epoch", (json_int_t)info.epoch, "boot_id",
+			 boot_id, "paths", (json_int_t)info.paths_listed, "paths_good",
+			 (json_int_t)info.paths_good, "channels", (json_int_t)info.channel_count,
+			 "resets", (json_int_t)info.resets, "messages_sent",
+			 (json_int_t)info.messages_sent, "messages_delivered",
+			 (json_int_t)info.messages_delivered, "messages_failed",
+			 (json_int_t)info.messages_failed, "duplicates",
 			 (json_int_t)info.duplicates, "protocol_errors",
 			 (json_int_t)info.protocol_errors);
 }

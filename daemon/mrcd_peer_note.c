@@ -191,6 +191,21 @@ void mrcd_peer_note_reset(struct mrcd_peer *peer)
 		add_peer_event(peer, MRCD_EVENT_PEER_RESTARTED);
 }
 
+void mrcd_peer_note_drain(struct mrcd_peer *peer, bool is_draining)
+{
+	uint64_t suppressed;
+	char held_back[64];
+
+	if (mrcd_log_allowed(&peer->drain_limit, peer->worker->now_ns, &suppressed)) {
+		held_back_text(suppressed, held_back);
+		mrcd_notice("peer %s: %s%s", peer->name,
+			    is_draining ? "it is being drained, and takes no new channels"
+					: "it is no longer being drained",
+			    held_back);
+	}
+	add_peer_event(peer, is_draining ? MRCD_EVENT_PEER_DRAIN : MRCD_EVENT_PEER_UNDRAIN);
+}
+
 /* A host that is busy is late on all paths for a moment, and often: that is no event. */
 static void note_silence(struct mrcd_peer *peer, bool is_silent)
 {

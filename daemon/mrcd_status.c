@@ -118,6 +118,7 @@ json_t *mrcd_status_json(struct mrcd_worker *worker, uint64_t since)
 			   (int)getpid(), "rails", rails, "peers", peers, "paths", paths, "stalls",
 			   mrcd_peer_stalls_json(worker, stall_since_ns, MRCD_STATUS_PEERS_MAX),
 			   "events", mrcd_event_log_json(worker->events, since));
+	json_object_set_new(status, "draining", json_boolean(summary.is_draining));
 	set(status, "peers_left_out", left_out);
 	set(status, "clients", summary.clients);
 	set(status, "channels", summary.channels);

@@ -15,6 +15,7 @@
 #include "mrcd_carrier.h"
 #include "mrcd_client.h"
 #include "mrcd_control.h"
+#include "mrcd_drain.h"
 #include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_health.h"
@@ -497,6 +498,7 @@ void mrcd_worker_summarize(const struct mrcd_worker *worker,
 	*summary_out = (struct mrcd_worker_summary){
 		.rails = mrcd_worker_rails(worker),
 		.peers = worker->peer_count,
+		.is_draining = mrcd_drain_is_on(worker),
 	};
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		const struct mrcd_rail *rail = &worker->rails[i];
@@ -530,9 +532,10 @@ const char *mrcd_worker_summary_text(const struct mrcd_worker_summary *s, char *
 		snprintf(health, sizeof(health), " (%u %s)", s->rails_failing + s->rails_degraded,
 			 s->rails_failing > 0 ? "failing" : "degraded");
 	snprintf(text, text_bytes,
-		 "%u of %u rail%s up%s, %u of %u peer%s connected, %u client%s, %u channel%s",
-		 s->rails_up, s->rails, s->rails == 1 ? "" : "s", health, s->peers_connected,
-		 s->peers, s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s",
-		 s->channels, s->channels == 1 ? "" : "s");
+		 "%s%u of %u rail%s up%s, %u of %u peer%s connected, %u client%s, %u channel%s",
+		 s->is_draining ? "draining: " : "", s->rails_up, s->rails,
+		 s->rails == 1 ? "" : "s", health, s->peers_connected, s->peers,
+		 s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s", s->channels,
+		 s->channels == 1 ? "" : "s");
 	return text;
 }

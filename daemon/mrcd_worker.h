@@ -46,7 +46,8 @@ struct mrcd_worker {
 		*conf;    /* the daemon's, the one in force; a reload puts another here */
 	uint64_t boot_id; /* of this run of state */
 	uint64_t now_ns;
-	uint64_t start_ns; /* when mrcd_worker_new() was called */
+	uint64_t start_ns;       /* when mrcd_worker_new() was called */
+	uint64_t drain_since_ns; /* this host is being drained (mrcd_drain.h); 0: it is not */
 	struct mrcd_rail rails[MRCD_RAILS_MAX];
 	uint32_t rail_count;        /* slots in use, or used once: see mrcd_rail_is_there() */
 	struct mrcd_rail loop_rail; /* joins this host's own clients; see mrcd_rail_loop.c */
@@ -147,6 +148,7 @@ struct mrcd_worker_summary {
 	uint32_t peers, peers_connected;
 	uint32_t clients;
 	uint32_t channels; /* of the conns; one with both ends here counts once */
+	bool is_draining;
 };
 void mrcd_worker_summarize(const struct mrcd_worker *worker,
 			   struct mrcd_worker_summary *summary_out);

@@ -50,6 +50,14 @@ int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev)
 	return mrc_conn_handle(peer->conn, ev, peer->world->now_ns);
 }
 
+bool mrcd_peer_is_draining(const struct mrcd_peer *peer)
+{
+	struct mrc_conn_info info;
+
+	mrc_conn_info(peer->conn, &info);
+	return info.is_peer_draining;
+}
+
 struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer)
 {
 	return &peer->stalls;

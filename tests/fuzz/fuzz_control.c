@@ -129,6 +129,7 @@ static void stage_reset(void)
 	static const char *const lines[] = {
 		"{\"command\": \"undrain\", \"rail\": \"r0\"}",
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
+		"{\"command\": \"undrain\", \"host\": true}",
 	};
 
 	mrcd_drill_free(stage.worker->drill);

@@ -51,6 +51,7 @@ struct mrcd_peer {
 	char service[MRC_NAME_MAX + 1]; /* of the last CH_OPEN */
 	char text[MRC_TEXT_BYTES_MAX];  /* of the last REJECT that had one */
 	struct mrcd_stall_meter stalls;
+	bool is_draining;
 };
 
 static struct mrcd_peer peer_b, peer_c, loop_end;
@@ -95,6 +96,11 @@ bool mrcd_peer_tell_key(struct mrcd_peer *peer, const struct mrcd_rail *rail,
 struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer)
 {
 	return &peer->stalls;
+}
+
+bool mrcd_peer_is_draining(const struct mrcd_peer *peer)
+{
+	return peer->is_draining;
 }
 
 void mrcd_peer_pump(struct mrcd_peer *peer)
@@ -282,12 +288,15 @@ static inline int prog_connect(const struct lab *lab)
 	return fd;
 }
 
+/* The newest ABI that programs speak. */
+static uint32_t prog_version_max = MRC_ABI_VERSION;
+
 static inline struct mrc_abi_attach prog_attach_request(const char *name)
 {
 	struct mrc_abi_attach attach = {
 		.magic = MRC_ABI_MAGIC,
 		.version_min = 1,
-		.version_max = MRC_ABI_VERSION,
+		.version_max = prog_version_max,
 	};
 
 	snprintf(attach.name, sizeof(attach.name), "%s", name);

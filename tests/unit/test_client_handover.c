@@ -266,6 +266,48 @@ static void completions_not_read_are_read_from_the_next_daemon(void **state)
 	prog_leave(&prog);
 }
 
+/* What programs were told of drains they are not told again; what they were not is told. */
+static void drains_go_on(void **state)
+{
+	struct lab *lab = *state;
+	struct pipe_end end;
+	struct left left;
+	struct prog prog;
+	struct mrc_cqe cqe;
+
+	prog_attach(lab, &prog, "one");
+	end = prog_open(lab, &prog, "b");
+	lab->worker.drain_since_ns = 1;
+	peer_b.is_draining = true;
+	mrcd_client_side_drain(lab->worker.clients);
+	mrcd_client_side_peer_drain(lab->worker.clients, &peer_b);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_DRAIN).channel, 0); /* that one is read */
+	lab_leave(lab, &left);
+	lab_go_on(lab, &left);
+	/* What was told is not told again, and while it is not read nothing is. */
+	peer_b.is_draining = false;
+	mrcd_client_side_drain(lab->worker.clients);
+	mrcd_client_side_peer_drain(lab->worker.clients, &peer_b);
+	cqe = prog_expect(&prog, MRC_CQE_DRAIN);
+	assert_int_equal(cqe.channel, end.id);
+	assert_int_equal(cqe.status, MRC_STATUS_DRAINING);
+	prog_expect_nothing(&prog);
+	prog_bell(&prog);
+	lab_turn(lab);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_DRAIN).status, MRC_STATUS_OK);
+	prog_bell(&prog);
+	lab_turn(lab);
+	lab_restart(lab);
+	lab->worker.drain_since_ns = 0;
+	mrcd_client_side_drain(lab->worker.clients);
+	mrcd_client_side_peer_drain(lab->worker.clients, &peer_b);
+	cqe = prog_expect(&prog, MRC_CQE_DRAIN);
+	assert_int_equal(cqe.channel, 0);
+	assert_int_equal(cqe.status, MRC_STATUS_OK);
+	prog_expect_nothing(&prog);
+	prog_leave(&prog);
+}
+
 static void services_and_incoming_channels_go_on(void **state)
 {
 	struct lab *lab = *state;
@@ -754,6 +796,7 @@ int main(void)
 		lab_test(a_deadline_passes_in_the_next_daemon),
 		lab_test(landing_memory_stays_who_it_was_given_to),
 		lab_test(completions_not_read_are_read_from_the_next_daemon),
+		lab_test(drains_go_on),
 		lab_test(services_and_incoming_channels_go_on),
 		lab_test(ids_are_not_used_again),
 		lab_test(a_batch_begun_is_ended_in_the_next_daemon),

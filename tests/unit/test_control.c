@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "mrcd_control.h"
+#include "mrcd_drain.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_stall.h"
@@ -97,6 +98,8 @@ static void control_refuses_what_is_no_command_and_says_what_is(void **state)
 		{"{\"command\": \"drain\"}", "which one? allowed: r0, r1"},
 		{"{\"command\": \"drain\", \"rail\": \"r9\"}", "no rail \"r9\"; allowed: r0, r1"},
 		{"{\"command\": \"undrain\", \"rail\": 0}", "which one? allowed: r0, r1"},
+		{"{\"command\": \"drain\", \"host\": 1}", "\"host\": true for all of this host"},
+		{"{\"command\": \"undrain\", \"host\": true, \"rail\": \"r0\"}", "not both"},
 		{"{\"command\": \"events\", \"since\": -1}", "\"since\" is to be a number from 0"},
 		{"{\"command\": \"stalls\", \"since_ns\": \"x\"}",
 		 "\"since_ns\" is to be a number"},
@@ -126,6 +129,8 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 	static const char *const lines[] = {
 		"{\"command\": \"drain\", \"rail\": \"r1\"}",
 		"{\"command\": \"undrain\", \"rail\": \"r1\"}",
+		"{\"command\": \"drain\", \"host\": true}",
+		"{\"command\": \"undrain\", \"host\": true}",
 		"{\"command\": \"fault\", \"rail\": \"r1\", \"what\": \"qp-error\"}",
 		"{\"command\": \"drill\", \"do\": \"open\"}",
 	};
@@ -139,6 +144,7 @@ static void control_changes_nothing_for_those_who_may_only_look(void **state)
 		json_decref(answer);
 	}
 	assert_false(stage->worker->rails[1].is_draining);
+	assert_false(mrcd_drain_is_on(stage->worker));
 }
 
 static void control_answers_several_questions_in_one(void **state)
@@ -198,6 +204,57 @@ static void control_drains_and_gives_back(void **state)
 	json_decref(answer);
 }
 
+static bool flag(const json_t *answer, const char *key)
+{
+	const json_t *value = json_object_get(json_object_get(answer, "result"), key);
+
+	assert_true(json_is_boolean(value));
+	return json_is_true(value);
+}
+
+static void control_drains_the_host_and_gives_it_back(void **state)
+{
+	static const char *const kinds[] = {"host-drain", "host-undrain"};
+	struct stage *stage = *state;
+	json_t *answer, *events;
+
+	for (int is_on = 1; is_on >= 0; is_on--) {
+		for (int again = 0; again < 2; again++) {
+			answer = ask(stage,
+				     is_on ? "{\"command\": \"drain\", \"host\": true}"
+					   : "{\"command\": \"undrain\", \"host\": true}",
+				     true);
+			assert_int_equal(flag(answer, "draining"), is_on);
+			assert_int_equal(flag(answer, "drained"), is_on); /* no channel is open */
+			json_decref(answer);
+		}
+		answer = ask(stage, "{\"command\": \"draining\"}", false);
+		assert_int_equal(flag(answer, "draining"), is_on);
+		json_decref(answer);
+		answer = ask(stage, "{\"command\": \"status\"}", false);
+		assert_int_equal(flag(answer, "draining"), is_on);
+		assert_int_equal(strncmp(json_string_value(json_object_get(
+						 json_object_get(answer, "result"), "summary")),
+					 "draining: ", 10) == 0,
+				 is_on);
+		json_decref(answer);
+		answer = ask(stage, "{\"command\": \"about\"}", false);
+		assert_int_equal(json_integer_value(
+					 json_object_get(json_object_get(answer, "result"),
+							 "draining_ns")) > 0,
+				 is_on);
+		json_decref(answer);
+	}
+	answer = ask(stage, "{\"command\": \"events\"}", false);
+	events = json_object_get(json_object_get(answer, "result"), "events");
+	assert_int_equal(json_array_size(events), MRC_ARRAY_LEN(kinds)); /* once each */
+	for (size_t i = 0; i < MRC_ARRAY_LEN(kinds); i++)
+		assert_string_equal(json_string_value(
+					    json_object_get(json_array_get(events, i), "kind")),
+				    kinds[i]);
+	json_decref(answer);
+}
+
 static void control_tells_what_others_rely_on(void **state)
 {
 	static const struct {
@@ -218,6 +275,9 @@ static void control_tells_what_others_rely_on(void **state)
 		 SIZE_MAX,
 		 {"version", "kernel", "memlock_bytes", "may_lock", "arena_bytes", "rails",
 		  "peers"}},
+		{"draining",
+		 SIZE_MAX,
+		 {"host", "draining", "drained", "for_ns", "programs", "channels", "messages"}},
 		{"channels", 0, {NULL}},
 		{"clients", 0, {NULL}},
 	};
@@ -548,6 +608,7 @@ int main(void)
 		TEST(control_changes_nothing_for_those_who_may_only_look),
 		TEST(control_answers_several_questions_in_one),
 		TEST(control_drains_and_gives_back),
+		TEST(control_drains_the_host_and_gives_it_back),
 		TEST(control_tells_what_others_rely_on),
 		TEST(control_tells_events_and_what_comes_after_them),
 		TEST(control_tells_how_long_clients_stood_still),

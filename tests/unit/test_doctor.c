@@ -124,6 +124,7 @@ static void healthy(struct doctor_facts *facts)
 	strcpy(facts->kernel, "6.1.0-57-amd64");
 	strcpy(facts->rdma_core, "44.0");
 	facts->pid = 1;
+	facts->draining_ns = 0;
 	facts->memlock_bytes = INT64_MAX;
 	facts->memlock_need_bytes = 544LL << 20;
 	facts->may_lock = 0;
@@ -165,6 +166,14 @@ WRONG(drained)
 {
 	f->rails[1].is_drained = true;
 	strcpy(f->paths[1].state, "DENIED");
+}
+WRONG(host_drained)
+{
+	f->draining_ns = 7000000000;
+}
+WRONG(peer_drained)
+{
+	f->peers[0].is_draining = true;
 }
 WRONG(degraded)
 {
@@ -422,6 +431,8 @@ static const struct {
 	{no_carrier, "rail-carrier", "rail r1 (eth1)", "no carrier", "ip -s link show dev eth1"},
 	{path_connecting, "path-down", "rail r1 to b", "connect", NULL},
 	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
+	{host_drained, "host-drained", "mrcd", "draining for 7 s", "mrcctl undrain --host"},
+	{peer_drained, "peer-drained", "peer b", "it is being drained", NULL},
 	{degraded, "path-degraded", "rail r0 to b", "failing", NULL},
 	{slower_rail, "rail-speed", "all rails", "r0 200 Gb/s, r1 100 Gb/s", NULL},
 	{below_configuration, "rail-slow", "rail r1",
@@ -581,11 +592,11 @@ static void what_is_not_known_is_said_to_be_unchecked(void **state)
 {
 	static const char *const silent[] = {
 		/* known from the daemon, or only of what the daemon says is there */
-		"rail-carrier",  "driver-silent",     "path-down",     "rail-drained",
-		"path-degraded", "rail-type",         "shared-card",   "ipoib",
-		"rdma-missing",  "rdma-gid",          "rdma-port",     "rdma-width",
-		"pci-link",      "subnet-manager",    "roce-lossless", "roce-dscp",
-		"memlock",       "version-rdma-core",
+		"rail-carrier",  "driver-silent", "path-down",         "rail-drained",
+		"path-degraded", "peer-drained",  "rail-type",         "shared-card",
+		"ipoib",         "rdma-missing",  "rdma-gid",          "rdma-port",
+		"rdma-width",    "pci-link",      "subnet-manager",    "roce-lossless",
+		"roce-dscp",     "memlock",       "version-rdma-core",
 	};
 	struct doctor_facts facts;
 	struct doctor_report report;
@@ -845,7 +856,7 @@ static void the_object_has_all_of_it(void **state)
 
 #define ABOUT(at, offset)                                                                          \
 	"{\"host\":\"a\",\"version\":\"0.1.0\",\"kernel\":\"6.1\",\"rdma_core\":\"44.0\",\"pid\":" \
-	"7,"                                                                                       \
+	"7,\"draining_ns\":5,"                                                                     \
 	"\"memlock_bytes\":8388608,\"may_lock\":false,\"may_bind\":true,\"huge_page_bytes\":0,"    \
 	"\"arena_bytes\":1000,\"rails\":[{\"name\":\"r0\",\"type\":\"auto\",\"interface\":"        \
 	"\"eth0\","                                                                                \
@@ -871,7 +882,9 @@ static void answers_load(struct doctor_answers *answers, json_t *kept[4], const 
 {
 	kept[0] = json_loads(about, 0, NULL);
 	kept[1] = json_loads(rails, 0, NULL);
-	kept[2] = json_loads("[{\"name\":\"b\",\"state\":\"connected\",\"epoch\":1}]", 0, NULL);
+	kept[2] = json_loads("[{\"name\":\"b\",\"state\":\"connected\",\"draining\":true,"
+			     "\"epoch\":1}]",
+			     0, NULL);
 	kept[3] = json_loads(paths, 0, NULL);
 	for (int i = 0; i < 4; i++)
 		assert_non_null(kept[i]);
@@ -898,6 +911,8 @@ static void the_daemons_answers_become_facts(void **state)
 	assert_int_equal(facts.path_count,
 			 1); /* one of a peer that is not there, one that is none */
 	assert_int_equal(facts.pid, 7);
+	assert_int_equal(facts.draining_ns, 5);
+	assert_true(facts.peers[0].is_draining);
 	assert_int_equal(facts.memlock_bytes, 8388608);
 	assert_int_equal(facts.memlock_need_bytes, 1024);
 	assert_int_equal(facts.may_lock, 0);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "mrcd_auth.h"
+#include "mrcd_drain.h"
 #include "mrcd_event_log.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
@@ -851,7 +852,8 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_string_equal(json_string_value(json_object_get(peer, "name")), "b");
 	assert_string_equal(json_string_value(json_object_get(peer, "state")), "connected");
 	assert_int_equal(json_integer_value(json_object_get(peer, "paths_good")), RAILS);
-	assert_int_equal(json_object_size(peer), 13);
+	assert_true(json_is_false(json_object_get(peer, "draining")));
+	assert_int_equal(json_object_size(peer), 14);
 	paths = mrcd_peer_paths_json(near_peer());
 	assert_int_equal(json_array_size(paths), RAILS);
 	path = json_array_get(paths, 1);
@@ -867,6 +869,22 @@ static void peer_json_has_the_promised_keys(void **state)
 	assert_int_equal(json_object_size(path), 36);
 	json_decref(paths);
 	json_decref(peer);
+}
+
+static void peer_hears_that_the_other_host_is_drained(void **state)
+{
+	start();
+	run_until_good(RAILS, RAILS);
+	for (int is_on = 1; is_on >= 0; is_on--) {
+		mrcd_worker_now(wire->hosts[1]);
+		mrcd_drain_set(wire->hosts[1], is_on);
+		while (mrcd_peer_is_draining(near_peer()) != is_on) {
+			turn();
+			poll(NULL, 0, 1);
+		}
+		run_until_event(is_on ? "peer-drain" : "peer-undrain");
+		assert_false(mrcd_peer_is_draining(wire->hosts[1]->peers[0]));
+	}
 }
 
 /* As when host a's daemon is started again: another worker goes on with what the first one left. */
@@ -973,6 +991,7 @@ int main(void)
 		TEST(peer_starts_drained_rails_denied),
 		TEST(late_timer_polls_once_more_before_it_judges),
 		TEST(peer_json_has_the_promised_keys),
+		TEST(peer_hears_that_the_other_host_is_drained),
 		TEST(peer_goes_on_in_the_next_daemon),
 	};
 
