@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mrcctl - look into a running mrcd and take rails out of service
+ * mrcctl - look into a running mrcd and take rails, or the host, out of service
  *
  * Exit status: 0 done, 1 the daemon says no, doctor found something or a
- * drill failed, 2 usage, 3 the daemon cannot be reached.
+ * drill failed, 2 usage, 3 the daemon cannot be reached, 4 the host is not
+ * drained yet.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include "mrcctl_command.h"
 #include "mrcctl_complete.h"
 #include "mrcctl_doctor.h"
+#include "mrcctl_drain.h"
 #include "mrcctl_drill.h"
 #include "mrcctl_events.h"
 #include "mrcctl_keys.h"
@@ -40,8 +42,8 @@ const struct mrcctl_command mrcctl_commands[] = {
 	{"events", MRCCTL_ALONE, NULL, "what befell paths, rails and peers"},
 	{"top", MRCCTL_ALONE, NULL, "all of that and what happens, live on the terminal"},
 	{"drain", MRCCTL_RAIL, mrcctl_show_drain,
-	 "take RAIL out of service; traffic moves away first"},
-	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL back"},
+	 "take RAIL or the host out of service; traffic moves away first"},
+	{"undrain", MRCCTL_RAIL, mrcctl_show_drain, "give RAIL or the host back"},
 	{"doctor", MRCCTL_ALONE, NULL, "what degrades in silence, why it matters, what to do"},
 	{"trace", MRCCTL_CHANNEL, NULL, "how long messages to a peer take, stage by stage"},
 	{"drill", MRCCTL_MAYBE_RAIL, NULL, "have RAIL fail for a while, and say what came of it"},
@@ -64,11 +66,12 @@ struct mrcctl_asked {
 	const char *seconds; /* as given: trace and doctor read it; NULL: not given */
 	struct mrcctl_trace_options trace;
 	struct mrcctl_top_options top;
+	struct mrcctl_drain_options drain;
 };
 
 static void mrcctl_usage(FILE *out)
 {
-	static const char *const arguments[] = {"", "RAIL", "WHAT RAIL", "[PEER/]CHANNEL",
+	static const char *const arguments[] = {"", "RAIL | --host", "WHAT RAIL", "[PEER/]CHANNEL",
 						"[RAIL]"};
 	static const char *const shorts[MRCCTL_OPTIONS_COUNT] = {
 		[MRCCTL_OPTION_HELP] = "-h,", [MRCCTL_OPTION_VERBOSE] = "-v,"};
@@ -91,8 +94,9 @@ static void mrcctl_usage(FILE *out)
 			option->commands != NULL ? option->commands : "",
 			option->commands != NULL ? ": " : "", option->help);
 	}
-	fprintf(out, "\nExit status: 0 done, 1 the daemon says no, doctor found something or a\n"
-		     "drill failed, 2 usage, 3 no daemon reached.\n");
+	fprintf(out,
+		"\nExit status: 0 done, 1 the daemon says no, doctor found something or a\n"
+		"drill failed, 2 usage, 3 no daemon reached, 4 the host is not drained yet.\n");
 }
 
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -190,6 +194,11 @@ static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id 
 		snprintf(error, sizeof(error), "--interval '%.64s': allowed is 100ms to 3600s",
 			 text);
 		break;
+	case MRCCTL_OPTION_WAIT:
+		r = mrcctl_drain_wait_take(text, &asked->drain.wait_ns);
+		snprintf(error, sizeof(error),
+			 "--wait '%.64s': allowed is 0s to a week, in ms, s, min or h", text);
+		break;
 	case MRCCTL_OPTION_SOCKET:
 		snprintf(asked->socket, sizeof(asked->socket), "%s", text);
 		break;
@@ -202,12 +211,29 @@ static int mrcctl_option_take(struct mrcctl_asked *asked, enum mrcctl_option_id 
 	return r < 0 ? mrcctl_usage_error("%s", error) : 0;
 }
 
+/* The whole host instead of a rail. */
+static bool mrcctl_is_of_host(const struct mrcctl_asked *asked,
+			      const struct mrcctl_command *command)
+{
+	return command->takes == MRCCTL_RAIL && asked->is_given[MRCCTL_OPTION_HOST];
+}
+
+static int mrcctl_check_drain(const struct mrcctl_asked *asked, bool is_of_host)
+{
+	if (is_of_host && asked->is_given[MRCCTL_OPTION_FORCE])
+		return mrcctl_usage_error("--force is for rails, not for --host");
+	if (!is_of_host && asked->is_given[MRCCTL_OPTION_WAIT])
+		return mrcctl_usage_error("--wait is for --host, not for rails");
+	return 0;
+}
+
 /* What goes with what. 0, or the exit status. */
 static int mrcctl_check(const struct mrcctl_asked *asked, const struct mrcctl_command *command,
 			int argc, char **argv)
 {
 	static const int wanted[] = {1, 2, 3, 2, 2};
-	int given = argc - optind;
+	bool is_of_host = mrcctl_is_of_host(asked, command);
+	int given = argc - optind + (is_of_host ? 1 : 0); /* which is in the place of a rail */
 
 	if (command->takes == MRCCTL_WHAT_RAIL && given < 2)
 		return mrcctl_usage_error("%s: which one?", command->name);
@@ -226,7 +252,7 @@ static int mrcctl_check(const struct mrcctl_asked *asked, const struct mrcctl_co
 	if (asked->is_given[MRCCTL_OPTION_JSON] && asked->trace.perfetto != NULL &&
 	    strcmp(asked->trace.perfetto, "-") == 0)
 		return mrcctl_usage_error("--json and --perfetto - both want the standard output");
-	return 0;
+	return mrcctl_check_drain(asked, is_of_host);
 }
 
 static int mrcctl_run_doctor(const struct mrcctl_asked *asked)
@@ -281,6 +307,12 @@ static int mrcctl_command_run(struct mrcctl_asked *asked, const struct mrcctl_co
 		return mrcctl_trace(asked->socket, &asked->trace,
 				    asked->is_given[MRCCTL_OPTION_JSON]);
 	}
+	if (mrcctl_is_of_host(asked, command)) {
+		asked->drain.is_json = asked->is_given[MRCCTL_OPTION_JSON];
+		return strcmp(command->name, "drain") == 0
+			       ? mrcctl_drain_host(asked->socket, &asked->drain)
+			       : mrcctl_undrain_host(asked->socket, asked->drain.is_json);
+	}
 	if (strcmp(command->name, "top") == 0) {
 		asked->top.is_json = asked->is_given[MRCCTL_OPTION_JSON];
 		asked->top.is_once = asked->is_given[MRCCTL_OPTION_ONCE];
@@ -307,7 +339,10 @@ int main(int argc, char **argv)
 	enum { VALUE_FIRST = 256 };
 	struct option long_options[MRCCTL_OPTIONS_COUNT + 1] = {0};
 	const char *from_environment = getenv("MRC_CONTROL");
-	struct mrcctl_asked asked = {.top.interval_ns = MRCCTL_TOP_INTERVAL_NS};
+	struct mrcctl_asked asked = {
+		.top.interval_ns = MRCCTL_TOP_INTERVAL_NS,
+		.drain.wait_ns = MRCCTL_DRAIN_FOR_EVER,
+	};
 	const struct mrcctl_command *command;
 	int value, r;
 

@@ -12,7 +12,12 @@
 #define MRCCTL_SOCKET "/run/mrcd/control.sock"
 
 /* The exit status of mrcctl. */
-enum { MRCCTL_EXIT_REFUSED = 1, MRCCTL_EXIT_USAGE = 2, MRCCTL_EXIT_UNREACHED = 3 };
+enum {
+	MRCCTL_EXIT_REFUSED = 1,
+	MRCCTL_EXIT_USAGE = 2,
+	MRCCTL_EXIT_UNREACHED = 3,
+	MRCCTL_EXIT_LEFT = 4, /* the host is not drained yet */
+};
 
 /*
  * Answers 0 with the "result" of the answer, which is the caller's; or, when the

@@ -37,6 +37,8 @@ struct mrcctl_command {
 	X(JSON, "json", NULL, NULL, "print the daemon's answer as JSON")                         \
 	X(FORCE, "force", NULL, "drain|drill", "also the last good path to a peer")              \
 	X(CHECK, "check", NULL, "reload", "only say what it would change")                       \
+	X(HOST, "host", NULL, "drain|undrain", "the whole host, before maintenance")             \
+	X(WAIT, "wait", "TIME", "drain", "a host: at most so long (until nothing is left)")      \
 	X(FOLLOW, "follow", NULL, "events", "go on with what befalls from now on")               \
 	X(EVERY, "every", "N", "trace", "one message of so many (100)")                          \
 	X(COUNT, "count", "N", "trace", "end after so many (1000), show a bar for each")         \

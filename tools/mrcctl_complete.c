@@ -16,6 +16,7 @@ struct mrcctl_typed {
 	const struct mrcctl_option *value_of; /* it is the value of that one; NULL: no */
 	const struct mrcctl_command *command; /* NULL: none yet */
 	int arguments;                        /* of the command, before the current word */
+	bool is_of_host;                      /* --host: no rail follows */
 	char socket[4096];
 	FILE *out;
 };
@@ -63,6 +64,8 @@ static void mrcctl_typed_word(struct mrcctl_typed *typed, const char *word)
 			mrcctl_typed_value(typed, option, equals + 1);
 		else
 			typed->value_of = option;
+	} else if (option == &mrcctl_options[MRCCTL_OPTION_HOST]) {
+		typed->is_of_host = true;
 	} else if (word[0] != '-' && typed->command == NULL) {
 		typed->command = mrcctl_command_find(word);
 	} else if (word[0] != '-') {
@@ -151,7 +154,7 @@ static void mrcctl_offer_arguments(const struct mrcctl_typed *typed)
 		break;
 	case MRCCTL_RAIL:
 	case MRCCTL_MAYBE_RAIL:
-		if (typed->arguments == 0)
+		if (typed->arguments == 0 && !typed->is_of_host)
 			mrcctl_offer_asked(typed, "rails", mrcctl_offer_rail);
 		break;
 	case MRCCTL_WHAT_RAIL:

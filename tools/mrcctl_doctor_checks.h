@@ -42,6 +42,14 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "a rail is drained", \
 	  "An operator took it out of service, and it stays out until somebody gives it back.", \
 	  "Give it back when the work on it is done.") \
+	X("host-drained", WARNING, doctor_judge_host_drained, \
+	  "this host is being drained", \
+	  "No program here can open a channel or offer a service, and none of another host can reach one.", \
+	  "Give it back when the maintenance is done.") \
+	X("peer-drained", NOTE, doctor_judge_peer_drained, \
+	  "a peer is being drained", \
+	  "It takes no new channels; those that are open go on.", \
+	  "Nothing needs to be done here; mrcctl undrain --host there ends it.") \
 	X("path-degraded", WARNING, doctor_judge_degraded, \
 	  "a path does far less than its siblings, or is about to fail", \
 	  "It is used for what it still delivers, which is less than it was bought for.", \

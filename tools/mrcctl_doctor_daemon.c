@@ -66,6 +66,7 @@ static void doctor_host_read(struct doctor_facts *facts, const json_t *about)
 	DOCTOR_COPY(about, "kernel", facts->kernel);
 	DOCTOR_COPY(about, "rdma_core", facts->rdma_core);
 	facts->pid = doctor_json_number(about, "pid");
+	facts->draining_ns = doctor_json_number(about, "draining_ns");
 	facts->memlock_bytes = doctor_json_number(about, "memlock_bytes");
 	facts->may_lock = doctor_json_flag_or_unknown(about, "may_lock");
 	facts->may_bind = doctor_json_flag_or_unknown(about, "may_bind");
@@ -219,6 +220,7 @@ static void doctor_peer_read(struct doctor_facts *facts, const json_t *object)
 	DOCTOR_COPY(object, "name", peer->name);
 	DOCTOR_COPY(object, "state", peer->state);
 	peer->is_met = doctor_json_number(object, "epoch") > 0;
+	peer->is_draining = doctor_json_flag(object, "draining");
 }
 
 /* Of `about`: the clocks, which are compared twice. */

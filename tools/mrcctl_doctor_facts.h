@@ -158,6 +158,7 @@ struct doctor_peer {
 	char name[DOCTOR_NAME_BYTES];
 	char state[24];
 	bool is_met; /* some path was up once */
+	bool is_draining;
 	/* Two readings of its clock: offset to ours and how wrong that may be. */
 	enum doctor_answer has_clock;
 	int64_t clock_offset_ns[2];
@@ -181,6 +182,7 @@ struct doctor_facts {
 	char kernel[DOCTOR_TEXT_BYTES];
 	char rdma_core[48];
 	int64_t pid;
+	int64_t draining_ns;   /* this host is being drained for so long; 0: it is not */
 	int64_t memlock_bytes; /* DOCTOR_UNKNOWN; INT64_MAX: no limit */
 	int64_t memlock_need_bytes;
 	int64_t may_lock;        /* 1: the daemon has CAP_IPC_LOCK */

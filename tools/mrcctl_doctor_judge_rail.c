@@ -110,6 +110,29 @@ void doctor_judge_drained(const struct doctor_facts *facts, struct doctor_report
 	}
 }
 
+void doctor_judge_host_drained(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	char span[MRCCTL_UNIT_BYTES];
+
+	if (facts->draining_ns == DOCTOR_UNKNOWN)
+		doctor_unchecked(report, "mrcd", "the daemon does not say whether it is");
+	else if (facts->draining_ns > 0)
+		doctor_found(report, "mrcd", "mrcctl undrain --host", "draining for %s",
+			     mrcctl_unit_span((uint64_t)facts->draining_ns, span));
+}
+
+void doctor_judge_peer_drained(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->peer_count; i++) {
+		char subject[DOCTOR_SUBJECT_BYTES];
+
+		if (!facts->peers[i].is_draining)
+			continue;
+		snprintf(subject, sizeof(subject), "peer %s", facts->peers[i].name);
+		doctor_found(report, subject, NULL, "it says that it is being drained");
+	}
+}
+
 void doctor_judge_degraded(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	for (size_t i = 0; i < facts->path_count; i++) {

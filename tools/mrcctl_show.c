@@ -319,10 +319,14 @@ void mrcctl_show_rails(const json_t *result, FILE *out, bool has_colour)
 static void mrcctl_add_peer(struct mrcctl_table *table, const json_t *peer)
 {
 	const char *state = mrcctl_text(peer, "state");
+	bool is_draining = mrcctl_flag(peer, "draining");
 
 	mrcctl_add_text(table, peer, "name");
-	mrcctl_table_add(table, strcmp(state, "connected") == 0 ? MRCCTL_WELL : MRCCTL_BAD, "%s",
-			 state);
+	mrcctl_table_add(table,
+			 strcmp(state, "connected") != 0 ? MRCCTL_BAD
+			 : is_draining                   ? MRCCTL_WORRY
+							 : MRCCTL_WELL,
+			 "%s%s", state, is_draining ? ", draining" : "");
 	mrcctl_add_share(table, mrcctl_number(peer, "paths_good"), mrcctl_number(peer, "paths"));
 	mrcctl_add_count(table, peer, "channels");
 	mrcctl_add_count(table, peer, "messages_sent");
@@ -521,6 +525,11 @@ void mrcctl_show_status(const json_t *result, FILE *out, bool has_colour)
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s, process %llu",
 			 mrcctl_unit_span(mrcctl_number(result, "uptime_ns"), text),
 			 (unsigned long long)mrcctl_number(result, "pid"));
+	if (mrcctl_flag(result, "draining")) {
+		mrcctl_table_add(table, MRCCTL_FAINT, "draining");
+		mrcctl_table_add(table, MRCCTL_WORRY,
+				 "takes no new channels; mrcctl undrain --host ends it");
+	}
 	mrcctl_table_add(table, MRCCTL_FAINT, "rails up");
 	mrcctl_add_share(table, mrcctl_number(result, "rails_up"), mrcctl_number(result, "rails"));
 	mrcctl_table_add(table, MRCCTL_FAINT, "their health");

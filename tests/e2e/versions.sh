@@ -52,7 +52,7 @@ e2e_paths a 2
 if grep -q 'starting with nothing' "$LAB_DIR/log/mrcd-a.err"; then lab_fail "the next version does not take over from this one"; fi
 e2e_goes_on "with the next version, and a peer of today"
 wire_is a 2 || lab_fail "the wire version with a newer daemon is: $(e2e_get a paths '[.[].wire_version]')"
-abi_is a 1 || lab_fail "the program's ABI is: $(e2e_get a clients '[.[].abi_version]')"
+abi_is a 2 || lab_fail "the program's ABI is: $(e2e_get a clients '[.[].abi_version]')"
 e2e_stream_end
 
 # ---- programs of this ABI and of the next, at daemons of both ----
@@ -64,9 +64,9 @@ transfers() { # PROGRAM HOST TARGET
 transfers "$MRC_PERF" a b                # this program, next daemon
 transfers "$E2E_BIN/mrc-perf-next" a b   # next program, next daemon
 MRC_PERF=$E2E_BIN/mrc-perf-next e2e_serve a serve-next --service next
-lab_wait_for "two of the next ABI to speak it" 10 abi_is a 2
+lab_wait_for "two of the next ABI to speak it" 10 abi_is a 3
 MRC_PERF=$E2E_BIN/mrc-perf-next e2e_serve b serve-low --service low # next program, this daemon
-e2e_is b clients 'all(.[]; .abi_version == 1)' || lab_fail "a daemon of ABI 1 speaks: $(e2e_get b clients '[.[].abi_version]')"
+e2e_is b clients 'all(.[]; .abi_version == 2)' || lab_fail "a daemon of ABI 2 speaks: $(e2e_get b clients '[.[].abi_version]')"
 transfers "$E2E_BIN/mrc-perf-next" b a/next
 transfers "$MRC_PERF" a b/low
 lab_kill serve-low TERM
@@ -75,9 +75,9 @@ lab_kill serve-low TERM
 
 is_now "$today" a
 lab_restart a
-grep -q 'starting with nothing: the state is of version 2, this daemon reads 1 to 1' "$LAB_DIR/log/mrcd-a.err" ||
+grep -q 'starting with nothing: the state is of version 3, this daemon reads 1 to 2' "$LAB_DIR/log/mrcd-a.err" ||
 	lab_fail "the log does not say why nothing was taken"
-lab_wait_for "the program to have attached again" 20 abi_is a 1 # by the version both have now
+lab_wait_for "the program to have attached again" 20 abi_is a 2 # by the version both have now
 e2e_paths a 2
 transfers "$MRC_PERF" b a/next
 lab_kill serve-next TERM
