@@ -701,7 +701,11 @@ int mrcctl_drill(const char *socket, const struct mrcctl_drill_options *options,
 			mrcctl_drill_do(&drill, "close");
 	}
 	mrcctl_drill_stream_judge(&drill);
-	if (drill.interrupts > 0 && !drill.is_left)
+	if (drill.interrupts > 0 && options->is_watch)
+		fprintf(stderr, "mrcctl: interrupted; %s\n",
+			drill.result_count > 0 ? "this is what was seen by then"
+					       : "no rail went meanwhile");
+	else if (drill.interrupts > 0 && !drill.is_left)
 		fprintf(stderr, "mrcctl: interrupted; the daemon gives the rail back\n");
 	if (drill.result_count > 0) {
 		written = mrcctl_drill_write(&drill, picture, is_json);
