@@ -792,33 +792,10 @@ static void every_state_and_cause_has_a_word_of_its_own(void **state)
 	assert_string_equal(mrc_health_cause_name(MRC_CAUSE_COUNT), "?");
 }
 
-static void a_path_put_in_anothers_place_has_a_clean_record(void **state)
-{
-	struct world w;
-
-	world_init(&w, PATHS - 1);
-	w.damaged[1] = 50;
-	seconds(&w, 20);
-	assert_int_not_equal(view(&w, 1)->state, MRC_HEALTH_GOOD);
-	w.damaged[1] = 0;
-	w.samples[1] = (struct mrc_health_sample){.info.state = MRC_PATH_GOOD};
-	mrc_health_put(&w.health, w.paths, 1);
-	is_in(&w, 1, MRC_HEALTH_GOOD);
-	assert_int_equal(view(&w, 1)->score, 100);
-	/* And one more than there were is judged as well. */
-	mrc_health_put(&w.health, w.paths, PATHS - 1);
-	assert_int_equal(w.health.path_count, PATHS);
-	w.damaged[PATHS - 1] = 50;
-	seconds(&w, 20);
-	is_in(&w, 1, MRC_HEALTH_GOOD);
-	assert_int_not_equal(view(&w, PATHS - 1)->state, MRC_HEALTH_GOOD);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_that_does_well_has_all_points),
-		cmocka_unit_test(a_path_put_in_anothers_place_has_a_clean_record),
 		cmocka_unit_test(each_kind_of_trouble_degrades_the_path_that_has_it),
 		cmocka_unit_test(what_a_card_finds_damaged_counts_against_its_paths),
 		cmocka_unit_test(a_card_is_read_less_often_and_no_less_is_seen),
