@@ -48,7 +48,7 @@ echo "well: $(lab_exec a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" doctor --seco
 # ---- interfaces, ports and GIDs ----
 
 rails_mtu 0 1 1500
-rails_cut 1 0
+if is_roce; then rails_cut 1 0; else rails_admin_down 1 0; fi # soft-iWARP's port minds no cable
 finds_soon "the smaller MTU" mtu-peer '^rail r0 to b$' '4200 here, 1500 at the peer.s rail r0'
 finds mtu-path '^rail r0 to b$' 'none of 4200 bytes'
 finds_soon "the port that is down" rdma-port "^rail r1 \\(h0r1\\)$" "^$(rails_device 0 1)/1 is 1: DOWN"
