@@ -16,21 +16,6 @@ uint32_t mrc_bits_first(const struct mrc_bits *bits, uint32_t from, uint32_t cou
 	return MRC_SLOT_NONE;
 }
 
-struct mrc_msg_out *mrc_channel_out(struct mrc_channel *ch, uint64_t number)
-{
-	if (number < ch->settled || number >= ch->send_next)
-		return NULL;
-	return &ch->out[number & (ch->out_window - 1)];
-}
-
-struct mrc_msg_in *mrc_channel_in(struct mrc_channel *ch, uint64_t number)
-{
-	if (!ch->has_client || number < ch->peer_settled ||
-	    number - ch->peer_settled >= ch->in_window)
-		return NULL;
-	return &ch->in[number & (ch->in_window - 1)];
-}
-
 /* The one number of a window starting at `base` that falls on `slot`. */
 static uint64_t number_of(uint64_t base, uint32_t slot, uint32_t window)
 {

@@ -255,9 +255,22 @@ static inline bool mrc_bits_has(const struct mrc_bits *bits, uint32_t i)
 /* The first bit set at or after slot `from`, going round; MRC_SLOT_NONE when none is. */
 uint32_t mrc_bits_first(const struct mrc_bits *bits, uint32_t from, uint32_t count);
 
-/* The message with this number, or NULL when it is outside the window. */
-struct mrc_msg_out *mrc_channel_out(struct mrc_channel *ch, uint64_t number);
-struct mrc_msg_in *mrc_channel_in(struct mrc_channel *ch, uint64_t number);
+/* The message with this number, or NULL when it is outside the window. Asked some ten times for each. */
+static inline struct mrc_msg_out *mrc_channel_out(struct mrc_channel *ch, uint64_t number)
+{
+	if (number < ch->settled || number >= ch->send_next)
+		return NULL;
+	return &ch->out[number & (ch->out_window - 1)];
+}
+
+static inline struct mrc_msg_in *mrc_channel_in(struct mrc_channel *ch, uint64_t number)
+{
+	if (!ch->has_client || number < ch->peer_settled ||
+	    number - ch->peer_settled >= ch->in_window)
+		return NULL;
+	return &ch->in[number & (ch->in_window - 1)];
+}
+
 /* Number of the message in this slot. */
 uint64_t mrc_channel_out_number(const struct mrc_channel *ch, uint32_t slot);
 uint64_t mrc_channel_in_number(const struct mrc_channel *ch, uint32_t slot);

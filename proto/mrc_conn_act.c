@@ -819,7 +819,9 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 		act_out->host.is_draining = conn->is_peer_draining;
 		return true;
 	}
-	if (mrc_conn_next_hold(conn, act_out) || mrc_conn_next_client(conn, act_out))
+	if (conn->holds_ready && mrc_conn_next_hold(conn, act_out))
+		return true;
+	if (mrc_conn_next_client(conn, act_out))
 		return true;
 	if (conn->epoch) {
 		if (is_path_due &&

@@ -244,8 +244,6 @@ bool mrc_conn_next_client(struct mrc_conn *conn, struct mrc_action *act)
 
 bool mrc_conn_next_hold(struct mrc_conn *conn, struct mrc_action *act)
 {
-	if (!conn->holds_ready)
-		return false;
 	for (uint32_t i = 0; i < conn->hold_count; i++) {
 		struct mrc_hold *hold = &conn->holds[i];
 		struct mrc_channel *ch;

@@ -382,7 +382,7 @@ void mrc_conn_host_forget(struct mrc_conn *conn);
 /* ---- mrc_conn_clients.c ---- */
 /* The next action for a client; false: none. */
 bool mrc_conn_next_client(struct mrc_conn *conn, struct mrc_action *act);
-/* The next copy out of a hold, or its end; false: none. */
+/* The next copy out of a hold, or its end; false: none. For when holds_ready says that there are any. */
 bool mrc_conn_next_hold(struct mrc_conn *conn, struct mrc_action *act);
 
 #endif
