@@ -179,6 +179,13 @@ static void card_run(struct mrcd_job *base)
 	mrcd_nic_ask_card(job->name, &job->card);
 }
 
+static bool is_same_card(const struct mrcd_nic_card *a, const struct mrcd_nic_card *b)
+{
+	return a->speed_bits_per_s == b->speed_bits_per_s && a->mtu == b->mtu &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && strcmp(a->driver, b->driver) == 0 &&
+	       strcmp(a->firmware, b->firmware) == 0;
+}
+
 static void card_next(struct mrcd_nics *nics);
 
 static void card_done(struct mrcd_job *base)
@@ -199,7 +206,7 @@ static void card_done(struct mrcd_job *base)
 	nics->is_silence_said = false;
 	/* Of the interface the rail was on when it was asked, which may have gone. */
 	if (mrcd_rail_is_there(rail) && strcmp(rail->nic.name, job->name) == 0) {
-		is_other = memcmp(&rail->nic.card, &job->card, sizeof(job->card)) != 0;
+		is_other = !is_same_card(&rail->nic.card, &job->card);
 		rail->nic.card = job->card;
 		rail->nic.answered_ns = worker->now_ns;
 		if (is_other)

@@ -159,7 +159,6 @@ void mrcd_nic_ask_card(const char *interface, struct mrcd_nic_card *card_out)
 	struct ifreq ifr = {0};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	/* Compared as bytes: what lies between the fields is to be the same each time. */
 	memset(card_out, 0, sizeof(*card_out));
 	if (fd < 0)
 		return;
