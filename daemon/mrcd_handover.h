@@ -16,10 +16,10 @@
  * process (DESIGN 7.13). Paths are opened anew. What does not fit is said in the
  * log, and the daemon starts with nothing; never with a part.
  *
- * What may differ in its configuration: everything but the host's name and the
- * paths that were there. A program that cannot go on (its memory cannot be mapped,
- * a peer that it has a channel to is gone, the kernel passes no more descriptors)
- * ends alone, as if it had died.
+ * What may differ in its configuration: everything but the host's name. Paths have
+ * the places they had (DECISIONS 67). A program that cannot go on (its memory cannot
+ * be mapped, a peer that it has a channel to is gone, the kernel passes no more
+ * descriptors) ends alone, as if it had died.
  *
  * Threads: the worker's loop.
  */

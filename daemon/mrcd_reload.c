@@ -223,6 +223,19 @@ static int peer_check(const struct reloading *rl, uint32_t fresh_index)
 	return 0;
 }
 
+/* The file was checked against its own host's name, which may wait for a restart. */
+static int names_check(const struct reloading *rl)
+{
+	for (uint32_t i = 0; i < rl->fresh->peer_count; i++) {
+		if (strcmp(rl->fresh->peers[i].name, rl->running->host) == 0)
+			return refuse(rl,
+				      "peer %s has the name this host goes by; allowed: a restart, "
+				      "where host is another too",
+				      rl->running->host);
+	}
+	return 0;
+}
+
 static int peers_check(const struct reloading *rl)
 {
 	struct mrc_conn_info info;
@@ -624,6 +637,8 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 
 	if (r == 0)
 		r = mrcd_plan_make(rl->running, rl->fresh, &rl->out->plan);
+	if (r == 0)
+		r = names_check(rl);
 	if (r == 0)
 		r = fates_find(rl);
 	if (r == 0)

@@ -13,6 +13,7 @@
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
 #include "mrcd_timeval.h"
+#include "mrcd_trace.h"
 
 #define SOON_NS  (2 * MRC_MS)  /* while something is on its way */
 #define LATER_NS (50 * MRC_MS) /* while all that is left waits for others */
@@ -43,6 +44,7 @@ static void peer_remove(struct mrcd_worker *worker, uint32_t index)
 	worker->peer_count--;
 	memmove(&worker->peers[index], &worker->peers[index + 1],
 		(worker->peer_count - index) * sizeof(struct mrcd_peer *));
+	mrcd_traces_forget(worker->traces, peer);
 	mrcd_peer_free(peer);
 }
 

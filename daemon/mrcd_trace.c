@@ -57,6 +57,19 @@ static void trace_end(struct mrcd_traces *traces, struct mrcd_trace *trace)
 	trace_free(traces, trace);
 }
 
+void mrcd_traces_forget(struct mrcd_traces *traces, const struct mrcd_peer *peer)
+{
+	struct mrcd_trace *trace = TAILQ_FIRST(&traces->traces);
+
+	while (trace != NULL) {
+		struct mrcd_trace *next = TAILQ_NEXT(trace, entry);
+
+		if (trace->peer == peer)
+			trace_end(traces, trace);
+		trace = next;
+	}
+}
+
 /* Ends what is over; the timer is for the first that will be. */
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {

@@ -50,6 +50,9 @@ int mrcd_traces_new(struct mrcd_worker *worker, struct mrcd_traces **traces_out)
 /* NULL is fine. Before the clients and the base go. */
 void mrcd_traces_free(struct mrcd_traces *traces);
 
+/* The peer goes: ends the traces of channels to it, which may have outlived these. */
+void mrcd_traces_forget(struct mrcd_traces *traces, const struct mrcd_peer *peer);
+
 /* MRC_ACT_TRACED. Counted in its stages; kept only when its channel is traced. */
 void mrcd_trace_add(struct mrcd_traces *traces, const struct mrcd_peer *peer,
 		    const struct mrc_act_trace *act);

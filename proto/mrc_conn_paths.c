@@ -354,6 +354,7 @@ int mrc_conn_path_acked(struct mrc_conn *conn, struct mrc_path *path, uint64_t c
 		 * All had arrived: the suspicion was false if that was a matter of patience. What a
 		 * rail says again once it is mended is no reason to be slower the next time it fails.
 		 */
+		path->is_on_trial = false;
 		if (conn->now_ns <= path->trial_until_ns)
 			mrc_path_acquit(path, &conn->limits, conn->now_ns);
 		path->revive_ns = MRC_NEVER;

@@ -361,6 +361,15 @@ static int on_cts(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	return 0;
 }
 
+static bool has_one_path(const struct mrc_conn *conn)
+{
+	uint8_t count = 0;
+
+	for (uint8_t i = 0; i < conn->path_count; i++)
+		count += !conn->paths[i].is_absent;
+	return count == 1;
+}
+
 static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 {
 	struct mrc_channel *ch = mrc_conn_channel_by_wire(conn, hdr->channel);
@@ -390,7 +399,7 @@ static int on_want(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr)
 	 * changes the bytes while they are read (invariant 8). Of a single path that
 	 * cannot be told. A large message may meet many damaged fragments.
 	 */
-	if (hdr->arg && (hdr->arg != msg->want_blame || conn->path_count == 1))
+	if (hdr->arg && (hdr->arg != msg->want_blame || has_one_path(conn)))
 		msg->want_count++;
 	if (hdr->arg)
 		msg->want_blame = (uint8_t)hdr->arg;

@@ -668,6 +668,24 @@ static void what_is_wanted_again_is_sent_again(void **state)
 	lab_host_fini(&f.h);
 }
 
+/* As often as it takes until it is given up, blaming so many paths in turn. */
+static void want_again_and_again(struct fixture *f, uint32_t paths)
+{
+	for (uint32_t i = 0; i <= MRC_WANTS_MAX + 4 * f->ch->out[2].frag_count; i++) {
+		assert_null(lab_posted(&f->h, MRC_WIRE_VOID, 0, 0));
+		assert_int_equal(lab_feed(&f->h, 0,
+					  (struct mrc_wire_hdr){.type = MRC_WIRE_WANT,
+								.channel = f->wire,
+								.msg = 2,
+								.msg_len = 10,
+								.arg = 1 + i % paths},
+					  NULL),
+				 0);
+		lab_pump(&f->h);
+		lab_ack_all(&f->h);
+	}
+}
+
 /* Invariant 8: copy after copy is wrong, so the sender is changing the bytes. */
 static void a_message_wanted_without_end_is_given_up(void **state)
 {
@@ -686,19 +704,7 @@ static void a_message_wanted_without_end_is_given_up(void **state)
 		lab_pump(&f.h);
 		lab_ack_all(&f.h);
 	}
-	for (uint32_t i = 0; i <= MRC_WANTS_MAX + 4 * f.ch->out[2].frag_count; i++) {
-		assert_null(lab_posted(&f.h, MRC_WIRE_VOID, 0, 0));
-		assert_int_equal(lab_feed(&f.h, 0,
-					  (struct mrc_wire_hdr){.type = MRC_WIRE_WANT,
-								.channel = f.wire,
-								.msg = 2,
-								.msg_len = 10,
-								.arg = 1 + i % 2},
-					  NULL),
-				 0);
-		lab_pump(&f.h);
-		lab_ack_all(&f.h);
-	}
+	want_again_and_again(&f, 2);
 	assert_int_equal(lab_posted(&f.h, MRC_WIRE_VOID, 0, 0)->hdr.offset, 2);
 	assert_int_equal(lab_feed(&f.h, 0,
 				  (struct mrc_wire_hdr){
@@ -710,6 +716,21 @@ static void a_message_wanted_without_end_is_given_up(void **state)
 			 0);
 	lab_pump(&f.h);
 	lab_done_is(&f.h, 2, MRC_OUT_BUFFER_CHANGED);
+	lab_host_fini(&f.h);
+}
+
+/* Of the only path it cannot be told whose fault it is, also where others were taken away. */
+static void one_path_that_is_left_is_not_blamed_for_ever(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(lab_path(&f.h, MRC_EV_DENY, 1, MRC_REASON_NONE), 0);
+	lab_pump(&f.h);
+	assert_int_equal(lab_path(&f.h, MRC_EV_PATH_FAILED, 1, MRC_REASON_CONNECT), 0);
+	assert_int_equal(mrc_conn_path_remove(f.h.conn, 1), 0);
+	want_again_and_again(&f, 1);
+	assert_int_equal(lab_posted(&f.h, MRC_WIRE_VOID, 0, 0)->hdr.offset, 2);
 	lab_host_fini(&f.h);
 }
 
@@ -901,6 +922,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_body_is_asked_for_again),
 		cmocka_unit_test(what_is_wanted_again_is_sent_again),
 		cmocka_unit_test(a_message_wanted_without_end_is_given_up),
+		cmocka_unit_test(one_path_that_is_left_is_not_blamed_for_ever),
 		cmocka_unit_test(a_direct_fragment_must_be_vouched_for_by_its_own_path),
 		cmocka_unit_test(a_copy_waits_until_its_writer_is_fenced),
 		cmocka_unit_test(random_frames_never_break_the_engine),

@@ -371,6 +371,7 @@ static void a_path_that_fails_again_and_again_is_found_as_soon_as_at_first(void 
 		lab_pair_run(&p, 400 * MRC_MS);
 		assert_int_equal(path->state, MRC_PATH_GOOD);
 		assert_int_equal(path->suspicions_false, 0);
+		assert_false(path->is_on_trial);
 		assert_int_equal(path->floor_ns, MRC_MS);
 	}
 	lab_pair_fini(&p);

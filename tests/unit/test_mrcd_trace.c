@@ -309,6 +309,23 @@ static void trace_of_a_channel_that_ends_says_so_and_is_not_renewed(void **state
 	json_decref(result);
 }
 
+/* A trace outlives its channel by a while, and a peer may be taken out of the configuration meanwhile. */
+static void traces_of_a_peer_that_goes_end(void **state)
+{
+	struct stage *stage = *state;
+	char error[256];
+
+	json_decref(ask_b(stage, 1, -1));
+	mrcd_traces_forget(stage->worker->traces, stage->worker->peers[1]);
+	json_decref(ask_b(stage, 1, 0)); /* it was another's */
+	mrcd_traces_forget(stage->worker->traces, stage->worker->peers[0]);
+	assert_null(ask(stage,
+			json_pack("{s:I, s:s, s:i}", "channel", (json_int_t)stage->ids[0], "peer",
+				  "b", "every", 0),
+			error));
+	assert_non_null(strstr(error, "is not traced"));
+}
+
 /* It was taken for the stages alone, before the channel was traced. */
 static void a_message_taken_for_the_stages_is_none_of_a_trace(void **state)
 {
@@ -392,6 +409,7 @@ int main(void)
 		TEST(who_comes_late_is_told_what_was_missed),
 		TEST(trace_ends_when_it_is_said_or_nobody_asks),
 		TEST(trace_of_a_channel_that_ends_says_so_and_is_not_renewed),
+		TEST(traces_of_a_peer_that_goes_end),
 		TEST(a_message_taken_for_the_stages_is_none_of_a_trace),
 		TEST(a_trace_goes_on_where_the_last_one_ended),
 		TEST(a_running_trace_hides_no_ambiguity),

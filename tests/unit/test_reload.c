@@ -314,6 +314,11 @@ static void an_error_anywhere_changes_nothing(void **state)
 		keys_are(OLD, "");
 		assert_int_equal(mrcd_worker_rails(stage.hosts[A]), 2);
 	}
+	/* Host waits for a restart, and until then this is us. */
+	file_write("a.yaml", "host: z\nmetrics: {enabled: false}\nkey-file: new\n"
+			     "rails: [{name: r0, type: tcp, address: 127.0.0.1}]\n"
+			     "peers: [{name: a, paths: [{rail: r0, address: 127.0.0.9}]}]\n");
+	reload(A, "peer a has the name this host goes by");
 	/* A rail that cannot be had. */
 	file_write("a.yaml", "host: a\nmetrics: {enabled: false}\nkey-file: new\n"
 			     "rails: [{name: r9, type: tcp, interface: no-such-one}]\n");
