@@ -370,13 +370,17 @@ int mrcd_http_listen(const struct mrcd_conf_metrics *conf)
 
 static int listen_at(struct mrcd_http *http)
 {
-	struct sockaddr_storage address = {0};
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = {.v6 = {0}};
 	socklen_t address_len = sizeof(address);
 	int fd = mrcd_http_listen(&http->worker->conf->metrics), r;
 
 	if (fd < 0)
 		return fd;
-	if (getsockname(fd, (struct sockaddr *)&address, &address_len) < 0) {
+	if (getsockname(fd, &address.any, &address_len) < 0) {
 		r = -errno;
 		close(fd);
 		return r;
@@ -387,9 +391,8 @@ static int listen_at(struct mrcd_http *http)
 		close(fd);
 		return -ENOMEM;
 	}
-	http->port =
-		ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-						    : ((struct sockaddr_in *)&address)->sin_port);
+	http->port = ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
+							     : address.v4.sin_port);
 	return 0;
 }
 
