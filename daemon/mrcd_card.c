@@ -194,9 +194,12 @@ static void card_job_done(struct mrcd_job *job)
 {
 	struct card_job *card_job = (struct card_job *)job;
 	struct mrcd_cards *cards = card_job->cards;
-	struct mrcd_rail *rail = mrcd_worker_rail(cards->worker, card_job->rail);
+	struct mrcd_rail *rail;
 
 	card_job->is_running = false;
+	if (cards->timer == NULL)
+		return;
+	rail = mrcd_worker_rail(cards->worker, card_job->rail);
 	if (rail == NULL || card_job->card.known_bits == 0 || !place_is_of(&card_job->place, rail))
 		return;
 	card_job->card.reading = ++cards->readings;
@@ -252,12 +255,19 @@ err_free:
 	return r;
 }
 
+void mrcd_cards_stop(struct mrcd_cards *cards)
+{
+	if (cards == NULL || cards->timer == NULL)
+		return;
+	event_free(cards->timer);
+	cards->timer = NULL;
+}
+
 void mrcd_cards_free(struct mrcd_cards *cards)
 {
 	if (cards == NULL)
 		return;
-	if (cards->timer != NULL)
-		event_free(cards->timer);
+	mrcd_cards_stop(cards);
 	mrcd_offload_free(cards->offload);
 	free(cards);
 }

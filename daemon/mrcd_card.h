@@ -99,6 +99,8 @@ struct mrcd_cards;
 
 /* Begin to read, at once; each reading goes to rail->card. Negative errno: no memory, no thread. */
 int mrcd_cards_new(struct mrcd_worker *worker, const char *root, struct mrcd_cards **cards_out);
+/* Rails may go now: no more is read, and what is being read goes nowhere. NULL is fine. */
+void mrcd_cards_stop(struct mrcd_cards *cards);
 /* Waits for readings that are under way. NULL is fine. */
 void mrcd_cards_free(struct mrcd_cards *cards);
 

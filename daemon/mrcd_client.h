@@ -55,7 +55,13 @@ int mrcd_client_side_peers_reserve(struct mrcd_client_side *clients, uint32_t pe
  * more than a quota of today gives keeps it.
  */
 void mrcd_client_side_configure(struct mrcd_client_side *clients);
-/* The peer is to be freed. False: a channel still names it, if only to be read to its end. */
+/*
+ * Does a channel name this peer, if only until its program has read what is left of it? Then the
+ * program's name and *pid_out; else NULL.
+ */
+const char *mrcd_client_side_holder(const struct mrcd_client_side *clients,
+				    const struct mrcd_peer *peer, pid_t *pid_out);
+/* The peer is to be freed. False: somebody holds it still. */
 bool mrcd_client_side_release(struct mrcd_client_side *clients, const struct mrcd_peer *peer);
 
 /* A drain of this host begins or ends (mrcd_drain.h): tell programs, and refuse what is not open yet. */

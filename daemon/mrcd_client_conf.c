@@ -42,19 +42,30 @@ void mrcd_client_side_configure(struct mrcd_client_side *side)
 	mrcd_client_side_schedule(side);
 }
 
-bool mrcd_client_side_release(struct mrcd_client_side *side, const struct mrcd_peer *peer)
+const char *mrcd_client_side_holder(const struct mrcd_client_side *side,
+				    const struct mrcd_peer *peer, pid_t *pid_out)
 {
-	uint32_t kept = 0;
-
 	for (uint32_t c = 0; c < side->clients_max; c++) {
 		const struct mrcd_client *client = side->clients[c];
 
 		for (uint32_t i = 0; client != NULL && i < client->channels_max; i++) {
-			if (client->channels[i].state != MRCD_CHANNEL_FREE &&
-			    client->channels[i].peer == peer)
-				return false;
+			if (client->channels[i].state == MRCD_CHANNEL_FREE ||
+			    client->channels[i].peer != peer)
+				continue;
+			*pid_out = client->pid;
+			return client->name;
 		}
 	}
+	return NULL;
+}
+
+bool mrcd_client_side_release(struct mrcd_client_side *side, const struct mrcd_peer *peer)
+{
+	uint32_t kept = 0;
+	pid_t pid;
+
+	if (mrcd_client_side_holder(side, peer, &pid) != NULL)
+		return false;
 	for (uint32_t i = 0; i < side->touched_count; i++) {
 		if (side->touched[i] != peer)
 			side->touched[kept++] = side->touched[i];

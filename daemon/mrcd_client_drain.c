@@ -14,8 +14,6 @@
 #include "mrcd_client_impl.h"
 #include "mrcd_drain.h"
 
-#define ABI_WITH_DRAIN 2U
-
 static void tell(struct mrcd_client *client, uint32_t channel_id, struct mrcd_drain_told *told,
 		 bool is_draining)
 {
@@ -26,7 +24,7 @@ static void tell(struct mrcd_client *client, uint32_t channel_id, struct mrcd_dr
 		.status = is_draining ? MRC_STATUS_DRAINING : MRC_STATUS_OK,
 	};
 
-	if (client->abi_version < ABI_WITH_DRAIN || client->is_dead || told->is_unread ||
+	if (client->abi_version < MRCD_ABI_WITH_DRAIN || client->is_dead || told->is_unread ||
 	    told->is_draining == is_draining)
 		return;
 	told->is_draining = is_draining;

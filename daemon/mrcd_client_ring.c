@@ -57,6 +57,7 @@ void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *
 			      enum mrcd_told told, const char *text)
 {
 	uint32_t at = client->cq_tail & (client->cq_entry_count - 1);
+	struct mrc_cqe older;
 
 	if (client->is_dead)
 		return;
@@ -80,6 +81,12 @@ void mrcd_client_publish_text(struct mrcd_client *client, const struct mrc_cqe *
 		MRC_ASSERT(text != NULL);
 		memcpy(place, text, cqe->text_len);
 		text_copy(client->cq_texts + (size_t)at * MRC_REASON_BYTES_MAX, place);
+	}
+	/* Who has no name for a drain is told what a peer of before is (WIRE.md). */
+	if (cqe->status == MRC_STATUS_DRAINING && client->abi_version < MRCD_ABI_WITH_DRAIN) {
+		older = *cqe;
+		older.status = MRC_STATUS_NO_RESOURCES;
+		cqe = &older;
 	}
 	entry_copy(&client->cq[at], cqe);
 	client->cq_tail++;

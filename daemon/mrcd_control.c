@@ -262,6 +262,9 @@ static json_t *mrcd_control_fault(struct mrcd_worker *worker, const json_t *comm
 	mrcd_control_rail_names(worker, names, sizeof(names));
 	if (rail == NULL)
 		return mrcd_control_error("a fault wants a \"rail\"; allowed: %s", names);
+	if (!rail->is_open)
+		return mrcd_control_error("rail %s is closed: it could not be opened anew yet",
+					  name);
 	count = what != NULL && rail->ops->fault != NULL ? rail->ops->fault(rail, what) : -EINVAL;
 	if (count < 0)
 		return mrcd_control_error("rail %s has no fault \"%s\"; rails of queue pairs have "

@@ -551,6 +551,10 @@ static json_t *mrcd_drill_break(struct mrcd_drill *drill, const json_t *command,
 	if (rail == NULL)
 		return mrcd_drill_refuse(error_out, "there is no rail \"%s\"",
 					 name != NULL ? name : "");
+	if (!rail->is_open)
+		return mrcd_drill_refuse(error_out,
+					 "rail %s is closed: it could not be opened anew yet",
+					 name);
 	while (fault < MRC_ARRAY_LEN(mrcd_drill_fault_names) &&
 	       (fault_name == NULL || strcmp(mrcd_drill_fault_names[fault], fault_name) != 0))
 		fault++;

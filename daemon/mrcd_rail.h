@@ -85,10 +85,10 @@ struct mrcd_rail_ops {
 	bool (*leave)(struct mrcd_rail *rail);
 
 	/*
-	 * It has divided something among rail->path_count paths: with more of them it must be
-	 * opened anew. NULL: never.
+	 * Among how many paths it has divided something: with more of them it must be opened
+	 * anew. 0: among none. NULL: never.
 	 */
-	bool (*is_shared_out)(const struct mrcd_rail *rail);
+	uint32_t (*shares)(const struct mrcd_rail *rail);
 
 	/*
 	 * Start connecting path `path_index` of `peer` over this rail. Ends in

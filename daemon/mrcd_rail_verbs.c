@@ -443,11 +443,14 @@ static bool verbs_leave(struct mrcd_rail *rail)
 	return closing_is_over(verbs);
 }
 
-static bool verbs_is_shared_out(const struct mrcd_rail *rail)
+static uint32_t verbs_shares(const struct mrcd_rail *rail)
 {
 	const struct mrcd_verbs *verbs = rail->kind_data;
+	const struct mrcd_verbs_device *device = NULL;
 
-	return verbs && (verbs->device || verbs->opening);
+	if (verbs)
+		device = verbs->device ? verbs->device : verbs->opening;
+	return device ? MRC_MAX(device->path_count, 1U) : 0;
 }
 
 /* All that is under way on any rail, for the daemon ends. */
@@ -563,7 +566,7 @@ const struct mrcd_rail_ops mrcd_rail_verbs_ops = {
 	.open = verbs_open,
 	.close = verbs_close,
 	.leave = verbs_leave,
-	.is_shared_out = verbs_is_shared_out,
+	.shares = verbs_shares,
 	.connect = verbs_connect,
 	.has_carrier = mrcd_carrier_ask,
 	.refresh = verbs_refresh,

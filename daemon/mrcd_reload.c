@@ -118,16 +118,19 @@ static int fates_find(struct reloading *rl)
 	for (uint32_t i = 0; i < rl->fresh->rail_count; i++) {
 		const struct mrcd_conf_rail *conf = &rl->fresh->rails[i];
 		struct mrcd_rail *rail = mrcd_worker_rail(worker, conf->name);
-		bool is_more;
+		uint32_t shares;
 
 		rl->rails[i] = rail;
 		if (rail == NULL)
 			continue;
-		is_more = mrcd_conf_rail_paths(rl->fresh, conf->name) > rail->path_count &&
-			  rail->ops->is_shared_out != NULL && rail->ops->is_shared_out(rail);
-		rl->fates[rail->index] = rl->out->plan.rails[i] == MRCD_PLAN_ANEW || is_more
-						 ? MRCD_RAIL_RENEW
-						 : MRCD_RAIL_STAYS;
+		/* Not what the last file said: what that asked for may still wait. */
+		shares = rail->ops->shares != NULL ? rail->ops->shares(rail) : 0;
+		rl->fates[rail->index] =
+			rl->out->plan.rails[i] == MRCD_PLAN_ANEW ||
+					(shares > 0 &&
+					 mrcd_conf_rail_paths(rl->fresh, conf->name) > shares)
+				? MRCD_RAIL_RENEW
+				: MRCD_RAIL_STAYS;
 	}
 	rl->peers = calloc(rl->fresh->peer_count + 1, sizeof(struct mrcd_peer *));
 	rl->peers_new = calloc(rl->fresh->peer_count + 1, sizeof(struct mrcd_peer *));
@@ -246,11 +249,17 @@ static int peers_check(const struct reloading *rl)
 			r = peer_check(rl, i);
 	}
 	for (uint32_t i = 0; i < rl->running->peer_count && r == 0; i++) {
-		const char *name = rl->running->peers[i].name;
+		const char *name = rl->running->peers[i].name, *holder;
+		struct mrcd_peer *peer;
+		pid_t pid;
 
 		if (!rl->out->plan.is_peer_gone[i])
 			continue;
-		mrc_conn_info(mrcd_peer_conn(mrcd_worker_peer(rl->worker, name)), &info);
+		peer = mrcd_worker_peer(rl->worker, name);
+		mrc_conn_info(mrcd_peer_conn(peer), &info);
+		holder = rl->worker->clients != NULL
+				 ? mrcd_client_side_holder(rl->worker->clients, peer, &pid)
+				 : NULL;
 		if (info.channel_count > 0)
 			r = refuse(
 				rl,
@@ -258,6 +267,12 @@ static int peers_check(const struct reloading *rl)
 				"when they are closed, or a restart",
 				name, info.channel_count,
 				info.channel_count == 1 ? " is" : "s are");
+		else if (holder != NULL)
+			r = refuse(
+				rl,
+				"peer %s is no longer listed and program %s (pid %d) has not read "
+				"the end of a channel to it; allowed: when it has, or a restart",
+				name, holder, (int)pid);
 	}
 	return r;
 }

@@ -96,7 +96,8 @@ static struct mrcd_peer *held_by(const struct mrcd_rail *rail)
 
 static bool is_ready_to_close(struct mrcd_rail *rail)
 {
-	return rail->hold_count == 0 && (rail->ops->leave == NULL || rail->ops->leave(rail));
+	return rail->hold_count == 0 &&
+	       (!rail->is_open || rail->ops->leave == NULL || rail->ops->leave(rail));
 }
 
 /* True: it has gone. */
@@ -267,7 +268,10 @@ void mrcd_renewal_go_on(struct mrcd_renewal *renewal)
 bool mrcd_renewal_is_moving(const struct mrcd_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
-		if (mrcd_rail_is_there(&worker->rails[i]) && worker->rails[i].is_leaving)
+		const struct mrcd_rail *rail = &worker->rails[i];
+
+		/* One that is closed and cannot be opened waits: another file may help it. */
+		if (mrcd_rail_is_there(rail) && rail->is_leaving && rail->is_open)
 			return true;
 	}
 	for (uint32_t i = 0; i < worker->peer_count; i++) {

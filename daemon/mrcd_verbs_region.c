@@ -111,7 +111,8 @@ void mrcd_verbs_region_add(struct mrcd_rail *rail, struct mrcd_region *region)
 	struct mrcd_verbs *verbs = rail->kind_data;
 	struct verbs_mr *mr;
 
-	if (!verbs->device) {
+	/* Closed, to be opened anew, or without a device. */
+	if (!verbs || !verbs->device) {
 		mrcd_region_on_added(region, rail, -ENODEV); /* offered again when there is one */
 		return;
 	}

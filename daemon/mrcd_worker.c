@@ -432,8 +432,7 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 	}
 	mrcd_health_free(worker->health);
 	worker->health = NULL;
-	mrcd_cards_free(worker->cards);
-	worker->cards = NULL;
+	mrcd_cards_stop(worker->cards);
 	mrcd_http_free(worker->http);
 	worker->http = NULL;
 	mrcd_control_free(worker->control);
@@ -458,7 +457,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		mrcd_peer_free(worker->loop_ends[i]);
 	free(worker->peers);
 	mrcd_lookout_free(worker->lookout);
-	/* Last: a driver that hangs holds up nothing but our end. */
+	/* Last: a driver or a card that hangs holds up nothing but our end. */
+	mrcd_cards_free(worker->cards);
 	mrcd_nics_free(worker->nics);
 	if (worker->look_event != NULL)
 		event_free(worker->look_event);

@@ -49,6 +49,11 @@ int mrc_conn_host_outcome(const struct mrc_path *path, int outcome)
 	return outcome == MRC_OUT_DRAINING && !is_known_to(path) ? MRC_OUT_NO_RESOURCES : outcome;
 }
 
+bool mrc_conn_host_may_say(const struct mrc_path *path, uint8_t frame_type)
+{
+	return frame_type == MRC_WIRE_REFUSE && is_known_to(path);
+}
+
 void mrc_conn_host_forget(struct mrc_conn *conn)
 {
 	set_peer(conn, false);

@@ -277,8 +277,9 @@ bool mrc_ctl_has_room(const struct mrc_conn *conn);
 bool mrc_ctl_acked(struct mrc_conn *conn, uint64_t taken);
 /* Make the frame of ctl_sent. */
 void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post);
-/* One from the peer, in its turn. -EPROTO. */
-int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body);
+/* One from the peer, in its turn, as it came by `path`. -EPROTO. */
+int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_path *path, const struct mrc_wire_hdr *hdr,
+		 const uint8_t *body);
 /* The counts that ride in STATE, CLOSE and RESET. */
 void mrc_state_put(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
 int mrc_state_take(struct mrc_conn *conn, struct mrc_channel *ch, struct mrc_cursor *c);
@@ -376,6 +377,8 @@ uint64_t mrc_conn_host_status(const struct mrc_conn *conn, const struct mrc_path
 void mrc_conn_host_take(struct mrc_conn *conn, const struct mrc_path *path, uint64_t status);
 /* Why a channel is turned away, in words that the peer knows. */
 int mrc_conn_host_outcome(const struct mrc_path *path, int outcome);
+/* Whether this frame of the path may have it as its reason. */
+bool mrc_conn_host_may_say(const struct mrc_path *path, uint8_t frame_type);
 /* A new conn epoch: another run of the peer says so itself. */
 void mrc_conn_host_forget(struct mrc_conn *conn);
 

@@ -452,15 +452,17 @@ static void path_gone(struct mrc_conn *conn, struct mrc_path *path)
  * epoch begins under it before nothing of the old ones can land here (DESIGN 7.4). 0, or
  * -EBUSY: that is under way; -EINVAL: an epoch that the number has had.
  */
-static int number_take(struct mrc_conn *conn, const struct mrc_path *path,
-		       const struct mrc_ev_path *ev)
+static int number_take(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_ev_path *ev)
 {
 	struct mrc_path *other = mrc_conn_path_by_id(conn, ev->path_id);
 
 	if (!other || other == path || ev->conn_epoch != conn->epoch)
 		return 0;
-	if (ev->path_epoch <= other->epoch)
+	if (ev->path_epoch <= other->epoch) {
+		/* The peer knew nothing of that epoch: our next HELLO says so, or it would come again. */
+		path->epoch_last = MRC_MAX(path->epoch_last, other->epoch);
 		return -EINVAL;
+	}
 	if (!other->is_connected)
 		return 0;
 	if (!other->do_fence)

@@ -739,7 +739,7 @@ int mrc_conn_frame(struct mrc_conn *conn, const struct mrc_ev_arrived *ev)
 	case MRC_WIRE_CLOSE:
 	case MRC_WIRE_RESET:
 	case MRC_WIRE_VOID:
-		r = mrc_ctl_take(conn, hdr, ev->body);
+		r = mrc_ctl_take(conn, path, hdr, ev->body);
 		break;
 	case MRC_WIRE_PROBE:
 		on_probe(conn, path, hdr);

@@ -257,10 +257,12 @@ void mrc_ctl_frame(struct mrc_conn *conn, struct mrc_act_post *post)
 }
 
 /* The peer's word for why; only outcomes that can be its fault or choice pass. */
-static int outcome_of(const struct mrc_wire_hdr *hdr)
+static int outcome_of(const struct mrc_path *path, const struct mrc_wire_hdr *hdr)
 {
 	int outcome = (int32_t)(uint32_t)hdr->arg;
 
+	if (outcome == MRC_OUT_DRAINING && !mrc_conn_host_may_say(path, hdr->type))
+		return MRC_OUT_INVALID;
 	return outcome <= MRC_OUT_OK && outcome >= MRC_OUT_LAST ? outcome : MRC_OUT_INVALID;
 }
 
@@ -297,8 +299,8 @@ static int take_open(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, stru
 	return 0;
 }
 
-static int take_end(struct mrc_conn *conn, struct mrc_channel *ch, const struct mrc_wire_hdr *hdr,
-		    struct mrc_cursor *c)
+static int take_end(struct mrc_conn *conn, const struct mrc_path *path, struct mrc_channel *ch,
+		    const struct mrc_wire_hdr *hdr, struct mrc_cursor *c)
 {
 	struct mrc_drain drain;
 	int r = mrc_state_take(conn, ch, c);
@@ -312,7 +314,8 @@ static int take_end(struct mrc_conn *conn, struct mrc_channel *ch, const struct 
 	/* The last number is named: a CLOSE says that all up to it were delivered here. */
 	if (hdr->type == MRC_WIRE_CLOSE && ch->has_client && hdr->offset != ch->deliver_next)
 		return -EPROTO;
-	mrc_conn_channel_end(conn, ch, hdr->type == MRC_WIRE_CLOSE ? MRC_OUT_OK : outcome_of(hdr),
+	mrc_conn_channel_end(conn, ch,
+			     hdr->type == MRC_WIRE_CLOSE ? MRC_OUT_OK : outcome_of(path, hdr),
 			     (uint32_t)(hdr->arg >> 32));
 	if (!ch->end_appended) {
 		ch->end_wanted = false;
@@ -356,7 +359,8 @@ static int take_void(struct mrc_conn *conn, struct mrc_channel *ch, const struct
 	return 0;
 }
 
-int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const uint8_t *body)
+int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_path *path, const struct mrc_wire_hdr *hdr,
+		 const uint8_t *body)
 {
 	uint8_t copy[MRC_WIRE_CTL_BYTES_MAX];
 	struct mrc_cursor c = {.at = copy, .end = copy + hdr->body_len, .ok = true};
@@ -399,13 +403,15 @@ int mrc_ctl_take(struct mrc_conn *conn, const struct mrc_wire_hdr *hdr, const ui
 		if (!ch->is_opener || ch->is_established)
 			return -EPROTO;
 		ch->peer_drained = true;
-		mrc_conn_channel_end(conn, ch, outcome_of(hdr) ? outcome_of(hdr) : MRC_OUT_REFUSED,
+		mrc_conn_channel_end(conn, ch,
+				     outcome_of(path, hdr) ? outcome_of(path, hdr)
+							   : MRC_OUT_REFUSED,
 				     (uint32_t)(hdr->arg >> 32));
 		ch->end_wanted = false;
 		break;
 	case MRC_WIRE_CLOSE:
 	case MRC_WIRE_RESET:
-		r = take_end(conn, ch, hdr, &c);
+		r = take_end(conn, path, ch, hdr, &c);
 		break;
 	default:
 		r = take_void(conn, ch, hdr, &c);

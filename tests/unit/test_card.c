@@ -164,6 +164,12 @@ static void rails_have_what_their_cards_counted_last(void **state)
 	assert_int_equal(worker->rails[0].card.counts[MRCD_CARD_RX_CRC], 12);
 	assert_int_equal(worker->rails[1].card.reading, 0); /* it has none */
 	mrcd_cards_free(cards);
+	/* What is being read when rails go is nobody's. */
+	worker->rails[0].card = (struct mrcd_card){0};
+	assert_int_equal(mrcd_cards_new(worker, sys, &cards), 0);
+	mrcd_cards_stop(cards);
+	mrcd_cards_free(cards);
+	assert_int_equal(worker->rails[0].card.reading, 0);
 	mrcd_worker_free(worker);
 	tree_remove(root);
 }

@@ -245,6 +245,7 @@ static void incoming_that_ends_before_its_accept_is_closed(void **state)
 	struct pipe_end end = {.engine_id = 77}; /* the engine has no cookie of it */
 	struct mrc_action down = act_channel(MRC_ACT_CH_DOWN, &end);
 	struct mrc_cqe cqe;
+	pid_t pid;
 	struct prog prog;
 	uint32_t id;
 
@@ -258,12 +259,17 @@ static void incoming_that_ends_before_its_accept_is_closed(void **state)
 	lab_perform(lab, &peer_b, down);
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_ACCEPT, .channel = id});
 	lab_turn(lab);
+	/* What it has not read it holds the peer for. */
+	assert_string_equal(mrcd_client_side_holder(lab->worker.clients, &peer_b, &pid), "x");
+	assert_int_equal(pid, getpid());
+	assert_null(mrcd_client_side_holder(lab->worker.clients, &peer_c, &pid));
 	cqe = prog_expect(&prog, MRC_CQE_CLOSED);
 	assert_int_equal(cqe.channel, id);
 	assert_int_equal(cqe.status, MRC_STATUS_PEER_DIED);
 	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_ACCEPT, NULL), 0);
 	prog_is_served(lab, &prog);
 	assert_int_equal(lab_number(lab, "x", "channels"), 0);
+	assert_null(mrcd_client_side_holder(lab->worker.clients, &peer_b, &pid));
 	prog_leave(&prog);
 }
 

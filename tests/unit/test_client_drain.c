@@ -235,7 +235,7 @@ static void an_older_library_is_refused_and_not_told(void **state)
 	host_drain(lab, true);
 	peer_drain(lab, &peer_b, true);
 	prog_expect_nothing(&prog);
-	answered(lab, &prog, MRC_ABI_REQ_LISTEN, "tea", MRC_STATUS_DRAINING);
+	answered(lab, &prog, MRC_ABI_REQ_LISTEN, "tea", MRC_STATUS_NO_RESOURCES);
 	prog_leave(&prog);
 }
 

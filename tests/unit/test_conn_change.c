@@ -200,6 +200,8 @@ static void a_number_is_another_paths_when_the_old_one_is_fenced(void **state)
 	lab_pump(&h);
 	/* An epoch that the number has had cannot be new. */
 	assert_int_equal(up_as(&h, 2, 1, 4), -EINVAL);
+	/* And the two HELLOs shall not agree on it again. */
+	assert_int_equal(h.conn->paths[2].epoch_last, 4);
 	assert_int_equal(up_as(&h, 2, 1, 5), -EBUSY);
 	lab_pump(&h);
 	assert_int_equal(lab_count(&h, MRC_ACT_FENCE, 0), 1);

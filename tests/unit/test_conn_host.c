@@ -174,6 +174,43 @@ static void a_refusal_says_why_in_words_that_the_peer_knows(void **state)
 	assert_int_equal(refused_as(0), MRC_OUT_NO_RESOURCES);
 }
 
+/* What a's program is told when its peer says that for a reason, in this frame. */
+static int heard_as(uint8_t type, uint32_t features)
+{
+	const struct lab_state s = {.ring_limit = LAB_RING_BYTES, .msg_limit = LAB_WINDOW};
+	struct mrc_wire_hdr hdr = {.type = type, .arg = (uint32_t)MRC_OUT_DRAINING};
+	uint8_t body[MRC_WIRE_CTL_BYTES_MAX];
+	const struct mrc_action *down;
+	struct lab_host h;
+	uint32_t id;
+	int outcome;
+
+	lab_solo_up(&h, 1, false);
+	h.conn->paths[0].features = features;
+	assert_int_equal(lab_open_at(&h, "svc", false, &id), 0);
+	lab_pump(&h);
+	hdr.channel = mrc_conn_channel(h.conn, id)->wire_id;
+	hdr.msg = h.conn->ctl_taken;
+	if (type == MRC_WIRE_RESET) {
+		hdr.body_len = lab_state_body(body, &s);
+		body[hdr.body_len++] = 0; /* nothing was posted on any path */
+	}
+	assert_int_equal(lab_feed(&h, 0, hdr, body), 0);
+	lab_pump(&h);
+	down = lab_find(&h, MRC_ACT_CH_DOWN, 0, 0);
+	assert_non_null(down);
+	outcome = down->channel.outcome;
+	lab_host_fini(&h);
+	return outcome;
+}
+
+static void a_drain_is_a_reason_where_it_was_agreed_on(void **state)
+{
+	assert_int_equal(heard_as(MRC_WIRE_REFUSE, MRC_FEATURE_HOST_DRAIN), MRC_OUT_DRAINING);
+	assert_int_equal(heard_as(MRC_WIRE_REFUSE, 0), MRC_OUT_INVALID);
+	assert_int_equal(heard_as(MRC_WIRE_RESET, MRC_FEATURE_HOST_DRAIN), MRC_OUT_INVALID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +221,7 @@ int main(void)
 		cmocka_unit_test(there_and_back_before_anybody_looked_is_no_news),
 		cmocka_unit_test(another_run_of_the_peer_is_not_drained_before_it_says_so),
 		cmocka_unit_test(a_refusal_says_why_in_words_that_the_peer_knows),
+		cmocka_unit_test(a_drain_is_a_reason_where_it_was_agreed_on),
 	};
 
 	return cmocka_run_group_tests_name("conn_host", tests, NULL, NULL);

@@ -410,6 +410,9 @@ static void control_breaks_things_on_purpose_where_that_was_asked_for_only(void 
 	if (!MRC_DEBUG)
 		assert_non_null(strstr(fault_error(stage, fault, &answer), "are for tests"));
 	setenv("MRCD_FAULT", "on", 1);
+	rail->is_open = false;
+	assert_non_null(strstr(fault_error(stage, fault, &answer), "rail r1 is closed"));
+	rail->is_open = true;
 	assert_null(fault_error(stage, fault, &answer));
 	result = json_object_get(answer, "result");
 	assert_int_equal(json_integer_value(json_object_get(result, "broken")), 3);
@@ -422,6 +425,7 @@ static void control_breaks_things_on_purpose_where_that_was_asked_for_only(void 
 			       "wants a \"rail\"; allowed: r0, r1"));
 	rail->ops = ops; /* of type tcp */
 	assert_non_null(strstr(fault_error(stage, fault, &answer), "has no fault \"qp-error\""));
+	rail->is_open = false;
 	unsetenv("MRCD_FAULT");
 	json_decref(answer);
 }

@@ -323,7 +323,9 @@ static void strange_outcomes_become_invalid(void **state)
 		int want;
 	} rows[] = {
 		{(uint32_t)MRC_OUT_NO_SERVICE, MRC_OUT_NO_SERVICE},
-		{(uint32_t)MRC_OUT_LAST, MRC_OUT_LAST},
+		{(uint32_t)(MRC_OUT_DRAINING + 1), MRC_OUT_DRAINING + 1},
+		{(uint32_t)MRC_OUT_DRAINING,
+		 MRC_OUT_INVALID}, /* of a path that did not agree on it */
 		{(uint32_t)(MRC_OUT_LAST - 1), MRC_OUT_INVALID},
 		{1, MRC_OUT_INVALID},
 		{INT32_MAX, MRC_OUT_INVALID},

@@ -65,6 +65,8 @@ static int setup(void **state)
 	ops.drill = rail_drill;
 	stage->rail = &stage->worker->rails[1];
 	stage->rail->ops = &ops;
+	for (uint32_t i = 0; i < stage->worker->rail_count; i++)
+		stage->worker->rails[i].is_open = true;
 	stage->rail->is_carrier_up = true;
 	suffered = MRCD_DRILL_NONE;
 	kind_says = 0;
@@ -78,6 +80,8 @@ static int teardown(void **state)
 
 	json_decref(stage->state);
 	json_decref(stage->error);
+	for (uint32_t i = 0; i < stage->worker->rail_count; i++)
+		stage->worker->rails[i].is_open = false; /* they were not opened here */
 	mrcd_worker_free(stage->worker);
 	free(stage);
 	return 0;
@@ -428,6 +432,11 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void **state)
 					 (json_int_t)stage->session, "rail", "r1", "fault", "down",
 					 "link", 1, "force", 1)));
 	assert_non_null(strstr(json_string_value(stage->error), "that has an interface"));
+	/* While it waits to be opened anew there is nothing to break. */
+	kind_says = 0;
+	stage->rail->is_open = false;
+	assert_null(break_it(stage, "silence", MRC_S));
+	assert_non_null(strstr(json_string_value(stage->error), "rail r1 is closed"));
 	assert_null(act(stage, "dance"));
 	assert_null(ask(stage, json_pack("{s:s s:I}", "do", "renew", "session", (json_int_t)0)));
 }

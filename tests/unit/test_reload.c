@@ -422,6 +422,48 @@ static void a_rail_with_other_keys_is_opened_anew_and_its_path_goes_on(void **st
 	}
 }
 
+static int cannot_open(struct mrcd_rail *rail)
+{
+	return -ENOMEM;
+}
+
+/* The file may be what keeps it closed, so another one is read meanwhile. */
+static void a_rail_that_cannot_be_opened_anew_holds_up_no_reload(void **state)
+{
+	struct mrcd_rail_ops broken;
+	const struct mrcd_rail_ops *whole;
+	struct mrcd_rail *rail;
+	char text[1024];
+
+	start_both("01");
+	rail = mrcd_worker_rail(stage.hosts[A], "r1");
+	whole = rail->ops;
+	broken = *whole;
+	broken.open = cannot_open;
+	rail->ops = &broken;
+	snprintf(text, sizeof(text),
+		 "host: a\nruntime-dir: %s/a\n" QUIET "\nrails:\n"
+		 "  - {name: r0, type: tcp, interface: lo, address: %s.1}\n"
+		 "  - {name: r1, type: tcp, interface: lo, address: %s.2, port: 7472}\n"
+		 "peers:\n"
+		 "  - {name: b, paths: [{rail: r0, address: %s.101}, {rail: r1, address: "
+		 "%s.102}]}\n",
+		 stage.dir, stage.net, stage.net, stage.net, stage.net);
+	file_write("a.yaml", text);
+	reload(A, "");
+	UNTIL(rail->is_leaving && !rail->is_open);
+	reload(A, ""); /* the same again takes nothing back */
+	assert_int_equal(rail->fate, MRCD_RAIL_RENEW);
+	conf_write(A, "0", QUIET);
+	reload(A, "");
+	UNTIL(is_done(A));
+	assert_int_equal(mrcd_worker_rails(stage.hosts[A]), 1);
+	assert_true(is_good("r0"));
+	conf_write(A, "01", QUIET);
+	reload(A, "");
+	UNTIL(is_good("r0") && is_good("r1"));
+}
+
 static void a_rail_is_drained_and_given_back_in_place(void **state)
 {
 	struct mrc_path_info before, now;
@@ -731,6 +773,7 @@ int main(void)
 		TEST(a_trial_says_what_would_be_and_does_nothing),
 		TEST(rails_come_and_go_and_the_others_do_not_feel_it),
 		TEST(a_rail_with_other_keys_is_opened_anew_and_its_path_goes_on),
+		TEST(a_rail_that_cannot_be_opened_anew_holds_up_no_reload),
 		TEST(a_rail_is_drained_and_given_back_in_place),
 		TEST(the_last_good_path_is_not_taken),
 		TEST(what_finds_no_room_is_refused_and_undone),

@@ -520,6 +520,36 @@ static void a_region_that_is_still_leaving_the_old_device_goes_to_the_new_one_th
 	lab_until(lab->keys[1].is_valid);
 }
 
+/* A reload has closed it and cannot open it yet; programs attach meanwhile. */
+static void a_rail_that_is_closed_gets_its_regions_when_it_opens(void **state)
+{
+	struct mrcd_rail *rail = &lab->worker.rails[1];
+
+	open_all();
+	mrcd_rail_verbs_ops.close(rail);
+	lab_regions_offer();
+	lab_until(lab->keys[3].is_valid);
+	assert_false(lab->keys[1].is_valid);
+	assert_int_equal(mrcd_rail_verbs_ops.open(rail), 0);
+	lab_until(lab->keys[1].is_valid);
+}
+
+/* What the next file lists does not change what was divided. */
+static void a_rail_has_as_many_shares_as_paths_when_it_was_opened(void **state)
+{
+	struct mrcd_rail *rail = &lab->worker.rails[1];
+
+	rail->path_count = 3;
+	open_all();
+	rail->path_count = 5;
+	assert_int_equal(mrcd_rail_verbs_ops.shares(rail), 3);
+	mrcd_rail_verbs_ops.close(rail);
+	assert_int_equal(mrcd_rail_verbs_ops.shares(rail), 0);
+	assert_int_equal(mrcd_rail_verbs_ops.open(rail), 0);
+	lab_until(lab_verbs(1)->device);
+	assert_int_equal(mrcd_rail_verbs_ops.shares(rail), 5);
+}
+
 static void a_region_may_end_while_it_is_registered(void **state)
 {
 	open_all();
@@ -629,6 +659,8 @@ int main(int argc, char **argv)
 		TEST(regions_are_registered_anew_with_a_device_that_came_back),
 		TEST(a_region_that_was_being_registered_when_the_device_went_is_offered_again),
 		TEST(a_region_that_is_still_leaving_the_old_device_goes_to_the_new_one_then),
+		TEST(a_rail_that_is_closed_gets_its_regions_when_it_opens),
+		TEST(a_rail_has_as_many_shares_as_paths_when_it_was_opened),
 		TEST(a_region_may_end_while_it_is_registered),
 		TEST(closing_with_everything_in_flight_frees_all),
 		TEST(whatever_call_fails_nothing_is_left),

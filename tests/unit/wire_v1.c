@@ -31,22 +31,7 @@
 void wire_v1_header_encode(const uint64_t fields[WIRE_V1_FIELDS], wire_v1_crc_fn crc32c,
 			   uint8_t out[WIRE_V1_HDR_BYTES])
 {
-	struct mrc_wire_hdr hdr = {
-		.type = (uint8_t)fields[WIRE_V1_TYPE],
-		.flags = (uint16_t)fields[WIRE_V1_FLAGS],
-		.conn_epoch = (uint32_t)fields[WIRE_V1_CONN_EPOCH],
-		.path_epoch = (uint32_t)fields[WIRE_V1_PATH_EPOCH],
-		.writer_path = (uint16_t)fields[WIRE_V1_WRITER_PATH],
-		.writer_epoch = (uint32_t)fields[WIRE_V1_WRITER_EPOCH],
-		.channel = (uint32_t)fields[WIRE_V1_CHANNEL],
-		.body_len = (uint32_t)fields[WIRE_V1_BODY_LEN],
-		.msg = fields[WIRE_V1_MSG],
-		.offset = fields[WIRE_V1_OFFSET],
-		.msg_len = fields[WIRE_V1_MSG_LEN],
-		.addr = fields[WIRE_V1_ADDR],
-		.arg = fields[WIRE_V1_ARG],
-		.body_crc = (uint32_t)fields[WIRE_V1_BODY_CRC],
-	};
+	struct mrc_wire_hdr hdr = {WIRE_V1_HDR_FIELDS(WIRE_V1_HDR_OF_FIELD)};
 
 	mrc_wire_encode(&hdr, crc32c, out);
 }
@@ -54,43 +39,20 @@ void wire_v1_header_encode(const uint64_t fields[WIRE_V1_FIELDS], wire_v1_crc_fn
 int wire_v1_header_decode(const uint8_t in[WIRE_V1_HDR_BYTES], wire_v1_crc_fn crc32c,
 			  uint64_t fields_out[WIRE_V1_FIELDS])
 {
-	struct mrc_wire_hdr hdr;
-	int r = mrc_wire_decode(in, crc32c, &hdr);
+	struct mrc_wire_hdr heard = {0}, *hdr = &heard;
+	int r = mrc_wire_decode(in, crc32c, hdr);
+	const uint64_t fields[WIRE_V1_FIELDS] = {WIRE_V1_HDR_FIELDS(WIRE_V1_FIELD_OF_HDR)};
 
-	if (r)
-		return r;
-	fields_out[WIRE_V1_TYPE] = hdr.type;
-	fields_out[WIRE_V1_FLAGS] = hdr.flags;
-	fields_out[WIRE_V1_CONN_EPOCH] = hdr.conn_epoch;
-	fields_out[WIRE_V1_PATH_EPOCH] = hdr.path_epoch;
-	fields_out[WIRE_V1_WRITER_PATH] = hdr.writer_path;
-	fields_out[WIRE_V1_WRITER_EPOCH] = hdr.writer_epoch;
-	fields_out[WIRE_V1_CHANNEL] = hdr.channel;
-	fields_out[WIRE_V1_BODY_LEN] = hdr.body_len;
-	fields_out[WIRE_V1_MSG] = hdr.msg;
-	fields_out[WIRE_V1_OFFSET] = hdr.offset;
-	fields_out[WIRE_V1_MSG_LEN] = hdr.msg_len;
-	fields_out[WIRE_V1_ADDR] = hdr.addr;
-	fields_out[WIRE_V1_ARG] = hdr.arg;
-	fields_out[WIRE_V1_BODY_CRC] = hdr.body_crc;
-	return 0;
+	if (r == 0)
+		memcpy(fields_out, fields, sizeof(fields));
+	return r;
 }
 
 static struct mrc_hello hello_of(const struct wire_v1_hello *hello)
 {
-	struct mrc_hello of = {
-		.boot_id = hello->boot_id,
-		.peer_boot_id = hello->peer_boot_id,
-		.conn_epoch = hello->conn_epoch,
-		.conn_epoch_last = hello->conn_epoch_last,
-		.path_epoch_last = hello->path_epoch_last,
-		.path_id = hello->path_id,
-		.is_direct_capable = hello->is_direct_capable,
-	};
+	struct mrc_hello of = {0};
 
-	memcpy(of.host, hello->host, sizeof(of.host));
-	memcpy(of.to_host, hello->to_host, sizeof(of.to_host));
-	memcpy(of.nonce, hello->nonce, sizeof(of.nonce));
+	WIRE_V1_HELLO_COPY(&of, hello);
 	return of;
 }
 
@@ -108,18 +70,7 @@ int wire_v1_hello_decode(const uint8_t in[WIRE_V1_HELLO_BYTES], struct wire_v1_h
 
 	if (r)
 		return r;
-	*hello_out = (struct wire_v1_hello){
-		.boot_id = of.boot_id,
-		.peer_boot_id = of.peer_boot_id,
-		.conn_epoch = of.conn_epoch,
-		.conn_epoch_last = of.conn_epoch_last,
-		.path_epoch_last = of.path_epoch_last,
-		.path_id = of.path_id,
-		.is_direct_capable = of.is_direct_capable,
-	};
-	memcpy(hello_out->host, of.host, sizeof(of.host));
-	memcpy(hello_out->to_host, of.to_host, sizeof(of.to_host));
-	memcpy(hello_out->nonce, of.nonce, sizeof(of.nonce));
+	WIRE_V1_HELLO_COPY(hello_out, &of);
 	return 0;
 }
 

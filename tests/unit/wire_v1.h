@@ -11,29 +11,39 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define WIRE_V1_HDR_BYTES   80U
 #define WIRE_V1_HELLO_BYTES 208U
 #define WIRE_V1_AUTH_BYTES  16U
 
-/* A header's fields in the order of the wire, `version` and `reserved` left out. */
+/* A header's fields in the order of the wire, `version` and `reserved` left out: X(enumerator, member, type) */
+#define WIRE_V1_HDR_FIELDS(X)                                                                \
+	X(TYPE, type, uint8_t)                                                               \
+	X(FLAGS, flags, uint16_t)                                                            \
+	X(CONN_EPOCH, conn_epoch, uint32_t)                                                  \
+	X(PATH_EPOCH, path_epoch, uint32_t)                                                  \
+	X(WRITER_PATH, writer_path, uint16_t)                                                \
+	X(WRITER_EPOCH, writer_epoch, uint32_t)                                              \
+	X(CHANNEL, channel, uint32_t)                                                        \
+	X(BODY_LEN, body_len, uint32_t)                                                      \
+	X(MSG, msg, uint64_t)                                                                \
+	X(OFFSET, offset, uint64_t)                                                          \
+	X(MSG_LEN, msg_len, uint64_t)                                                        \
+	X(ADDR, addr, uint64_t)                                                              \
+	X(ARG, arg, uint64_t)                                                                \
+	X(BODY_CRC, body_crc, uint32_t)
+
 enum {
-	WIRE_V1_TYPE,
-	WIRE_V1_FLAGS,
-	WIRE_V1_CONN_EPOCH,
-	WIRE_V1_PATH_EPOCH,
-	WIRE_V1_WRITER_PATH,
-	WIRE_V1_WRITER_EPOCH,
-	WIRE_V1_CHANNEL,
-	WIRE_V1_BODY_LEN,
-	WIRE_V1_MSG,
-	WIRE_V1_OFFSET,
-	WIRE_V1_MSG_LEN,
-	WIRE_V1_ADDR,
-	WIRE_V1_ARG,
-	WIRE_V1_BODY_CRC,
-	WIRE_V1_FIELDS
+#define FIELD(id, member, type) WIRE_V1_##id,
+	WIRE_V1_HDR_FIELDS(FIELD)
+#undef FIELD
+		WIRE_V1_FIELDS
 };
+
+/* For initializers: of an array by its enumerators, and of either time's header. */
+#define WIRE_V1_FIELD_OF_HDR(id, member, type) [WIRE_V1_##id] = hdr->member,
+#define WIRE_V1_HDR_OF_FIELD(id, member, type) .member = (type)fields[WIRE_V1_##id],
 
 typedef uint32_t (*wire_v1_crc_fn)(uint32_t crc, const void *data, size_t len);
 
@@ -50,6 +60,21 @@ struct wire_v1_hello {
 	uint16_t path_id, is_direct_capable;
 	uint8_t nonce[32];
 };
+
+/* From one hello to another, of whatever time: what both have. */
+#define WIRE_V1_HELLO_COPY(to, from)                                     \
+	do {                                                             \
+		memcpy((to)->host, (from)->host, sizeof((to)->host));    \
+		memcpy((to)->to_host, (from)->to_host, sizeof((to)->to_host)); \
+		memcpy((to)->nonce, (from)->nonce, sizeof((to)->nonce)); \
+		(to)->boot_id = (from)->boot_id;                         \
+		(to)->peer_boot_id = (from)->peer_boot_id;               \
+		(to)->conn_epoch = (from)->conn_epoch;                   \
+		(to)->conn_epoch_last = (from)->conn_epoch_last;         \
+		(to)->path_epoch_last = (from)->path_epoch_last;         \
+		(to)->path_id = (from)->path_id;                         \
+		(to)->is_direct_capable = (from)->is_direct_capable;     \
+	} while (0)
 
 void wire_v1_hello_encode(const struct wire_v1_hello *hello, uint8_t out[WIRE_V1_HELLO_BYTES]);
 int wire_v1_hello_decode(const uint8_t in[WIRE_V1_HELLO_BYTES], struct wire_v1_hello *hello_out);
