@@ -172,7 +172,7 @@ enum mrcd_conf_taken {
 	X(RAIL, "receive-entry-bytes", SIZE, ANEW, MRCD_AT(mrcd_conf_rail, receive_entry_bytes), "16KiB", \
 	  4 KIB_, 128 KIB_, \
 	  "What one of these entries holds of a message. " \
-	  "receive-entries times this much memory is locked for the rail.") \
+	  "(receive-entries + 384) times this much memory is locked for the rail.") \
 	\
 	X(PEER, "name", NAME, NOW, MRCD_AT(mrcd_conf_peer, name), NULL, 0, 0, \
 	  "The peer's own name for itself (its host key).") \

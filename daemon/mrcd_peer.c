@@ -193,10 +193,12 @@ void mrcd_peer_tell_drain(struct mrcd_peer *peer)
 void mrcd_peer_start(struct mrcd_peer *peer)
 {
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (peer->paths[i].rail != NULL)
-			mrcd_peer_path_begin(peer, i);
-		else
+		if (peer->paths[i].rail == NULL) {
 			mrcd_peer_answer(peer, MRC_EV_DENY, i, 0);
+			continue;
+		}
+		mrcd_peer_guest_in(&peer->paths[i]);
+		mrcd_peer_path_begin(peer, i);
 	}
 	if (peer->conf != NULL)
 		mrcd_peer_tell_drain(peer); /* a drain goes on from the daemon before */
@@ -241,6 +243,8 @@ void mrcd_peer_free(struct mrcd_peer *peer)
 	if (peer == NULL)
 		return;
 	mrcd_peer_stop(peer);
+	for (uint8_t i = 0; i < peer->path_count; i++)
+		mrcd_peer_guest_out(&peer->paths[i]);
 	mrc_conn_free(peer->conn);
 	free(peer->health_paths);
 	if (peer->timer != NULL)
@@ -335,7 +339,8 @@ static void mrcd_peer_connect(struct mrcd_peer *peer, uint8_t index)
 
 	if (peer->is_quiet)
 		return; /* the next daemon connects */
-	if (rail != NULL && !rail->is_leaving && rail->ops->has_carrier(rail))
+	if (rail != NULL && !rail->is_leaving && !peer->paths[index].is_waiting &&
+	    rail->ops->has_carrier(rail))
 		rail->ops->connect(rail, peer, index);
 	else
 		mrcd_peer_handle(peer, &ev);
@@ -536,7 +541,8 @@ static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_
 	bool is_numeric, is_rail_listed = false;
 
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (peer->paths[i].rail != rail || peer->paths[i].is_cut || rail->is_leaving)
+		if (peer->paths[i].rail != rail || peer->paths[i].is_cut || rail->is_leaving ||
+		    peer->paths[i].is_waiting)
 			continue;
 		is_rail_listed = true;
 		if (mrcd_peer_same_address(peer->conf->paths[i].address, source, &is_numeric)) {

@@ -25,6 +25,8 @@ struct mrcd_peer_path {
 	uint32_t mark;          /* see mrcd_peer_path_mark(); kept when it was taken away */
 	bool is_going;          /* it is no longer listed: once the peer can spare it, it goes */
 	bool is_cut;            /* and that is under way: it is denied */
+	bool is_guest;          /* its rail has no share for it until that is opened anew */
+	bool is_waiting;        /* nor is there room for one more guest: it does not connect */
 	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
 	uint64_t heard_ns;      /* when the last frame came */
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
@@ -82,6 +84,12 @@ void mrcd_peer_note_drain(struct mrcd_peer *peer, bool is_draining);
 /* Whether it can be reached may be another answer than before. */
 void mrcd_peer_note_reach(struct mrcd_peer *peer);
 void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);
+
+/* ---- mrcd_peer_paths.c ---- */
+
+/* A path begins over a rail that may have been shared out already; and leaves it, or has a share. */
+void mrcd_peer_guest_in(struct mrcd_peer_path *path);
+void mrcd_peer_guest_out(struct mrcd_peer_path *path);
 
 /* ---- mrcd_peer.c ---- */
 

@@ -52,6 +52,35 @@ void mrcd_peer_listed(const struct mrcd_peer *peer, struct mrcd_conf_peer *conf_
 	}
 }
 
+/* ---- guests ---- */
+
+void mrcd_peer_guest_in(struct mrcd_peer_path *path)
+{
+	struct mrcd_rail *rail = path->rail;
+	uint32_t shares = rail->ops->shares != NULL ? rail->ops->shares(rail) : 0;
+
+	if (path->is_guest || shares == 0 || rail->path_count <= shares)
+		return;
+	path->is_guest = true;
+	path->is_waiting = rail->guest_count >= MRCD_RAIL_GUESTS_MAX;
+	rail->guest_count++;
+}
+
+void mrcd_peer_guest_out(struct mrcd_peer_path *path)
+{
+	if (!path->is_guest)
+		return;
+	MRC_ASSERT(path->rail->guest_count > 0);
+	path->rail->guest_count--;
+	path->is_guest = path->is_waiting = false;
+}
+
+bool mrcd_peer_path_is_guest(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	MRC_ASSERT(path_index < peer->path_count);
+	return peer->paths[path_index].is_guest;
+}
+
 /* ---- added ---- */
 
 int mrcd_peer_reserve(struct mrcd_peer *peer, uint8_t count)
@@ -114,6 +143,7 @@ void mrcd_peer_path_add(struct mrcd_peer *peer, const struct mrcd_conf_path *con
 	mrc_health_put(&peer->health, peer->health_paths, index);
 	r = mrc_conn_path_add(peer->conn, index, peer->worker->now_ns);
 	MRC_ASSERT(r == 0);
+	mrcd_peer_guest_in(&peer->paths[index]);
 	mrcd_peer_path_begin(peer, index);
 	tell_keys(peer);
 }
@@ -201,6 +231,7 @@ static void path_end(struct mrcd_peer *peer, uint8_t index)
 	attempts_end(peer, path->rail);
 	r = mrc_conn_path_remove(peer->conn, index);
 	MRC_ASSERT(r == 0);
+	mrcd_peer_guest_out(path);
 	*path = (struct mrcd_peer_path){.mark = mark};
 }
 
@@ -232,10 +263,12 @@ void mrcd_peer_leave_rail(struct mrcd_peer *peer, struct mrcd_rail *rail, bool i
 	for (uint8_t i = 0; i < peer->path_count; i++) {
 		if (peer->paths[i].rail != rail || peer->paths[i].is_cut)
 			continue;
-		if (is_leaving)
+		if (is_leaving) {
 			mrcd_peer_answer(peer, MRC_EV_DENY, i, 0);
-		else
-			mrcd_peer_path_begin(peer, i);
+			continue;
+		}
+		mrcd_peer_guest_out(&peer->paths[i]);
+		mrcd_peer_path_begin(peer, i);
 	}
 	mrcd_peer_pump_now(peer);
 }

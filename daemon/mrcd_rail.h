@@ -171,6 +171,12 @@ enum mrcd_rail_fate {
 	MRCD_RAIL_RENEW, /* once no peer needs it, it is closed, and opened as `next` says */
 };
 
+/*
+ * So many paths beyond those that a rail has shared itself out among may come up over it before it
+ * is opened anew: each with the least there is. Kinds keep that much for them.
+ */
+#define MRCD_RAIL_GUESTS_MAX 16U
+
 /* One NIC port. Owned by struct mrcd_worker, in rails[]; loop thread only. */
 struct mrcd_rail {
 	const struct mrcd_rail_ops *ops; /* NULL: there is no rail in this slot */
@@ -179,8 +185,9 @@ struct mrcd_rail {
 		*conf;              /* `given`, or while it is open what its kind made of it */
 	struct mrcd_worker *worker; /* the owner */
 	uint32_t index;
-	uint32_t path_count; /* by the configuration */
-	unsigned ifindex;    /* 0: unknown now */
+	uint32_t path_count;  /* by the configuration */
+	uint32_t guest_count; /* paths that have no share of it until it is opened anew */
+	unsigned ifindex;     /* 0: unknown now */
 	struct mrcd_nic nic;
 	bool is_carrier_up; /* by the last event or question */
 	bool is_draining;   /* mrcctl drain */
@@ -244,6 +251,8 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 				   uint16_t *port_out);
 /* Paths have the indices below it. */
 uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer);
+/* It came after the rail had been shared out, and gets the least (MRCD_RAIL_GUESTS_MAX). */
+bool mrcd_peer_path_is_guest(const struct mrcd_peer *peer, uint8_t path_index);
 /* The link of this path, of whatever kind; NULL between epochs. */
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index);
 const char *mrcd_peer_name(const struct mrcd_peer *peer);

@@ -119,16 +119,16 @@ static int fates_find(struct reloading *rl)
 		const struct mrcd_conf_rail *conf = &rl->fresh->rails[i];
 		struct mrcd_rail *rail = mrcd_worker_rail(worker, conf->name);
 		uint32_t shares;
+		bool is_more;
 
 		rl->rails[i] = rail;
 		if (rail == NULL)
 			continue;
 		/* Not what the last file said: what that asked for may still wait. */
 		shares = rail->ops->shares != NULL ? rail->ops->shares(rail) : 0;
+		is_more = shares > 0 && mrcd_conf_rail_paths(rl->fresh, conf->name) > shares;
 		rl->fates[rail->index] =
-			rl->out->plan.rails[i] == MRCD_PLAN_ANEW ||
-					(shares > 0 &&
-					 mrcd_conf_rail_paths(rl->fresh, conf->name) > shares)
+			rl->out->plan.rails[i] == MRCD_PLAN_ANEW || is_more || rail->guest_count > 0
 				? MRCD_RAIL_RENEW
 				: MRCD_RAIL_STAYS;
 	}

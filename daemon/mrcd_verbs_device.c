@@ -211,8 +211,8 @@ static struct ibv_mr *memory_register(struct mrcd_verbs_device *device, void *me
 }
 
 /*
- * Receive entries: every path has a share (DESIGN 7.14), the engine may keep
- * some, and what one path's old epoch had is back before its next one begins.
+ * Receive entries: every path has a share (DESIGN 7.14), paths that come later
+ * the least until the rail is opened anew, the engine may keep some, and what one path's old epoch had is back before its next one begins.
  */
 static int entries_make(struct mrcd_verbs_device *device)
 {
@@ -220,7 +220,8 @@ static int entries_make(struct mrcd_verbs_device *device)
 	uint32_t paths = MRC_MAX(device->path_count, 1U);
 	uint64_t shared =
 		MRC_MAX((uint64_t)conf->receive_entries, (uint64_t)paths * MRCD_VERBS_SHARE_MIN);
-	uint64_t count = shared + MRCD_VERBS_HOLDS_MAX;
+	uint64_t count = shared + MRCD_VERBS_HOLDS_MAX +
+			 (uint64_t)MRCD_RAIL_GUESTS_MAX * MRCD_VERBS_SHARE_MIN;
 	uint64_t most = MRC_MIN(device->attr.max_srq_wr, device->attr.max_cqe);
 
 	if (count > most)

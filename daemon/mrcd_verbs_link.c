@@ -154,7 +154,9 @@ static struct mrcd_verbs_link *link_new(struct mrcd_verbs *verbs, int fd,
 		.path_index = hs->path_index,
 		.conn_epoch = hs->auth.conn_epoch,
 		.path_epoch = hs->auth.path_epoch,
-		.receive_share = verbs->device->share,
+		.receive_share = mrcd_peer_path_is_guest(hs->peer, hs->path_index)
+					 ? MRCD_VERBS_SHARE_MIN
+					 : verbs->device->share,
 		.receive_bytes = verbs->device->entry_body_bytes,
 	};
 	link->verbs = verbs;

@@ -21,18 +21,24 @@ static void say(void *context, const char *line)
 	fail_msg("%s", line);
 }
 
-/* The configuration of host a; `rails`: numbers of rails, in the order in which b's paths are listed. */
+static const char *own_host = "a"; /* it calls on b; "c" is called on */
+
+/* Its configuration; `rails`: numbers of rails, in the order in which b's paths are listed. */
 static struct mrcd_conf *conf_of(const char *rails)
 {
-	char text[4096] = "host: a\nruntime-dir: /nonexistent\nkey-file: mrcd-test-key\nrails:\n";
+	char text[4096];
 	struct mrcd_conf *conf;
 	FILE *key = fopen("mrcd-test-key", "w");
-	size_t at = strlen(text);
+	size_t at;
 
 	assert_non_null(key);
 	fputs("a key of 16 bytes and more", key);
 	fclose(key);
 	assert_int_equal(chmod("mrcd-test-key", 0600), 0);
+	at = (size_t)snprintf(text, sizeof(text),
+			      "host: %s\nruntime-dir: /nonexistent\nkey-file: mrcd-test-key\n"
+			      "rails:\n",
+			      own_host);
 	/* Rails are listed as they are named; it is the order of paths that counts. */
 	for (int n = 0; n < 16; n++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at,
@@ -168,11 +174,125 @@ static void a_path_gets_its_own_place_back_then_a_fresh_one(void **state)
 	mrcd_conf_free(conf);
 }
 
+/* ---- rails that were shared out ---- */
+
+static uint32_t connects;
+
+static uint32_t one_share(const struct mrcd_rail *rail)
+{
+	return 1;
+}
+
+static bool has_carrier(struct mrcd_rail *rail)
+{
+	return true;
+}
+
+static void note_connect(struct mrcd_rail *rail, struct mrcd_peer *peer, uint8_t path_index)
+{
+	connects++;
+}
+
+/* All that is due: timers of attempts are. */
+static void attempts_run(struct mrcd_worker *worker, uint32_t count)
+{
+	while (connects < count)
+		assert_int_equal(event_base_loop(worker->base, EVLOOP_ONCE), 0);
+	assert_int_equal(connects, count);
+}
+
+/* Is the path of this address taken for one that comes in? */
+static bool is_let_in(struct mrcd_worker *worker, struct mrcd_rail *rail, const char *address)
+{
+	struct mrc_hello hello = {.path_id = 3};
+	const char *why = NULL;
+	uint8_t index;
+
+	strcpy(hello.host, "b");
+	strcpy(hello.to_host, own_host);
+	return mrcd_peer_match(rail, &hello, address, &index, &why) != NULL;
+}
+
+/* Until it is opened anew: so many get the least there is, and more do not connect. */
+static void guests_come(bool do_call)
+{
+	struct mrcd_conf *conf = conf_of("0");
+	struct mrcd_conf_path path = {.port = 7471};
+	struct mrcd_rail_ops ops;
+	struct mrcd_worker *worker;
+	struct mrcd_rail *rail;
+	struct mrcd_peer *peer;
+
+	connects = 0;
+	assert_int_equal(mrcd_worker_new(conf, &worker), 0);
+	mrcd_worker_now(worker);
+	rail = &worker->rails[0];
+	ops = *rail->ops;
+	ops.shares = one_share;
+	ops.has_carrier = has_carrier;
+	ops.connect = note_connect;
+	rail->ops = &ops;
+	rail->is_carrier_up = true;
+	peer = worker->peers[0];
+	mrcd_peer_start(peer);
+	assert_false(mrcd_peer_path_is_guest(peer, 0));
+	attempts_run(worker, do_call ? 1 : 0);
+	rail->path_count = 3;
+	rail->guest_count = MRCD_RAIL_GUESTS_MAX - 1; /* those of other peers */
+	assert_int_equal(mrcd_peer_reserve(peer, 2), 0);
+	strcpy(path.address, "10.0.0.3");
+	mrcd_peer_path_add(peer, &path, rail);
+	strcpy(path.address, "10.0.0.4");
+	mrcd_peer_path_add(peer, &path, rail);
+	mrcd_peer_pump(peer);
+	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX + 1);
+	attempts_run(worker, do_call ? 2 : 0);
+	assert_true(mrcd_peer_path_is_guest(peer, 1) && mrcd_peer_path_is_guest(peer, 2));
+	assert_true(is_let_in(worker, rail, "10.0.0.2") != do_call);
+	assert_true(is_let_in(worker, rail, "10.0.0.3") != do_call);
+	assert_false(is_let_in(worker, rail, "10.0.0.4"));
+	/* One that goes leaves nothing behind; that the other waits for the rail is as it was. */
+	mrcd_peer_path_doom(peer, 1, true);
+	assert_true(mrcd_peer_tend(peer));
+	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX);
+	assert_false(is_let_in(worker, rail, "10.0.0.4"));
+	/* It is opened anew, with a share for each. */
+	mrcd_peer_leave_rail(peer, rail, true);
+	mrcd_peer_leave_rail(peer, rail, false);
+	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX - 1);
+	assert_false(mrcd_peer_path_is_guest(peer, 2));
+	assert_true(is_let_in(worker, rail, "10.0.0.4") != do_call);
+	/* A peer that goes takes its own with it. */
+	strcpy(path.address, "10.0.0.3");
+	assert_int_equal(mrcd_peer_reserve(peer, 1), 0);
+	mrcd_peer_path_add(peer, &path, rail);
+	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX);
+	worker->peer_count = 0;
+	mrcd_peer_free(peer);
+	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX - 1);
+	/* And one that is new has no share either. */
+	assert_int_equal(mrcd_peer_new(worker, &conf->peers[0], "b", own_host, &peer), 0);
+	mrcd_peer_start(peer);
+	assert_true(mrcd_peer_path_is_guest(peer, 0));
+	mrcd_peer_free(peer);
+	mrcd_worker_free(worker);
+	mrcd_conf_free(conf);
+}
+
+static void a_rail_that_was_shared_out_has_room_for_a_few_guests(void **state)
+{
+	guests_come(true);
+	own_host = "c";
+	guests_come(false);
+	own_host = "a";
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_go_on_in_their_places),
 		cmocka_unit_test(a_path_gets_its_own_place_back_then_a_fresh_one),
+		cmocka_unit_test(a_rail_that_was_shared_out_has_room_for_a_few_guests),
 	};
 
 	mrcd_log_init(LOG_CRIT);

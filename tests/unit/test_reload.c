@@ -464,6 +464,26 @@ static void a_rail_that_cannot_be_opened_anew_holds_up_no_reload(void **state)
 	UNTIL(is_good("r0") && is_good("r1"));
 }
 
+/* Fewer paths by the next file, or not: who came beyond the shares waits for its own. */
+static void a_rail_with_guests_is_opened_anew(void **state)
+{
+	struct mrc_path_info before, now;
+	struct mrcd_rail *rail;
+
+	start_both("01");
+	rail = mrcd_worker_rail(stage.hosts[A], "r1");
+	assert_true(path_of("r1", &before));
+	reload(A, "");
+	assert_true(path_of("r1", &now));
+	assert_int_equal(now.epoch, before.epoch);
+	rail->guest_count = 1;
+	reload(A, "");
+	rail->guest_count = 0;
+	UNTIL(one_is_good() && is_done(A) && is_good("r0") && is_good("r1"));
+	assert_true(path_of("r1", &now));
+	assert_int_equal(now.epoch, before.epoch + 1);
+}
+
 static void a_rail_is_drained_and_given_back_in_place(void **state)
 {
 	struct mrc_path_info before, now;
@@ -774,6 +794,7 @@ int main(void)
 		TEST(rails_come_and_go_and_the_others_do_not_feel_it),
 		TEST(a_rail_with_other_keys_is_opened_anew_and_its_path_goes_on),
 		TEST(a_rail_that_cannot_be_opened_anew_holds_up_no_reload),
+		TEST(a_rail_with_guests_is_opened_anew),
 		TEST(a_rail_is_drained_and_given_back_in_place),
 		TEST(the_last_good_path_is_not_taken),
 		TEST(what_finds_no_room_is_refused_and_undone),

@@ -170,7 +170,7 @@ static void memory_that_cannot_be_locked_is_explained(void **state)
 	verbs_fake_fail(VERBS_FAKE_REG_MR, 0, -1, ENOMEM);
 	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
 	lab_until(lab_verbs(0)->why[0]);
-	assert_non_null(strstr(lab_verbs(0)->why, "memory of receive entries wants 5"));
+	assert_non_null(strstr(lab_verbs(0)->why, "memory of receive entries wants 7"));
 	assert_non_null(strstr(lab_verbs(0)->why, " KiB locked, "));
 	assert_non_null(strstr(lab_verbs(0)->why,
 			       "the limit is 64 KiB: LimitMEMLOCK=infinity in the unit"));
@@ -213,7 +213,7 @@ static void more_entries_than_the_device_has_are_refused(void **state)
 	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
 	lab_until(lab_verbs(0)->why[0]);
 	assert_string_equal(lab_verbs(0)->why,
-			    "100256 receive entries are wanted, the device has room for 32768");
+			    "100384 receive entries are wanted, the device has room for 32768");
 	assert_true(lab_verbs(0)->is_found);
 }
 
@@ -550,6 +550,23 @@ static void a_rail_has_as_many_shares_as_paths_when_it_was_opened(void **state)
 	assert_int_equal(mrcd_rail_verbs_ops.shares(rail), 5);
 }
 
+/* What all of them together may have under way at once lies ready. */
+static void guests_have_what_is_kept_for_them(void **state)
+{
+	const struct mrcd_verbs_device *device;
+
+	lab->worker.rails[1].path_count = 3;
+	open_all();
+	device = lab_verbs(1)->device;
+	assert_true(device->entry_count >= 3 * device->share +
+						   MRCD_RAIL_GUESTS_MAX * MRCD_VERBS_SHARE_MIN +
+						   MRCD_VERBS_HOLDS_MAX);
+	lab->b->paths[0].is_guest = true;
+	lab_up(0);
+	assert_int_equal(lab->b->paths[0].link->receive_share, MRCD_VERBS_SHARE_MIN);
+	assert_int_equal(lab->a->paths[0].link->receive_share, lab_verbs(0)->device->share);
+}
+
 static void a_region_may_end_while_it_is_registered(void **state)
 {
 	open_all();
@@ -661,6 +678,7 @@ int main(int argc, char **argv)
 		TEST(a_region_that_is_still_leaving_the_old_device_goes_to_the_new_one_then),
 		TEST(a_rail_that_is_closed_gets_its_regions_when_it_opens),
 		TEST(a_rail_has_as_many_shares_as_paths_when_it_was_opened),
+		TEST(guests_have_what_is_kept_for_them),
 		TEST(a_region_may_end_while_it_is_registered),
 		TEST(closing_with_everything_in_flight_frees_all),
 		TEST(whatever_call_fails_nothing_is_left),

@@ -52,7 +52,7 @@ struct lab_path {
 	struct mrcd_link *link; /* NULL: none, or ended */
 	struct mrcd_link *fencing;
 	struct mrc_auth auth;
-	bool is_direct;
+	bool is_direct, is_guest;
 	uint32_t ups, busies, downs, fences, failures;
 	enum mrc_path_reason reason;
 	char why[128];
@@ -190,6 +190,11 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 {
 	*port_out = peer->paths[path_index].port;
 	return peer->paths[path_index].address;
+}
+
+bool mrcd_peer_path_is_guest(const struct mrcd_peer *peer, uint8_t path_index)
+{
+	return peer->paths[path_index].is_guest;
 }
 
 uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer)
