@@ -249,12 +249,13 @@ void mrcd_nic_ask(const struct mrcd_rail *rail)
 	card_next(nics);
 }
 
-/* Its driver is being asked. */
+/* Its driver is being asked; not that of another interface, which it or its slot had before. */
 static bool is_asked(const struct mrcd_rail *rail)
 {
 	const struct mrcd_nics *nics = rail->worker->nics;
 
-	return nics && nics->is_asking && nics->card_job.index == rail->index;
+	return nics && nics->is_asking && nics->card_job.index == rail->index &&
+	       strcmp(nics->card_job.name, rail->nic.name) == 0;
 }
 
 uint64_t mrcd_nic_unanswered_ns(const struct mrcd_rail *rail)

@@ -239,6 +239,8 @@ static void rails_know_their_place_at_once_and_their_card_soon(void **state)
 /* The loop turns, whoever reads has what was known, and rails are looked for. */
 static void a_driver_that_hangs_holds_up_nothing(void **state)
 {
+	char name[IF_NAMESIZE];
+
 	begin();
 	kernel_set(&kernel.does_card_hang, true);
 	kernel.speeds[0] = 5;
@@ -252,6 +254,11 @@ static void a_driver_that_hangs_holds_up_nothing(void **state)
 	}
 	assert_true(mrcd_nic_unanswered_ns(rail_at(0)) > 0);
 	assert_int_equal(mrcd_nic_unanswered_ns(rail_at(1)), 0); /* it was not even asked */
+	/* A rail that is elsewhere now has not been kept waiting by that one. */
+	memcpy(name, rail_at(0)->nic.name, sizeof(name));
+	strcpy(rail_at(0)->nic.name, "other0");
+	assert_int_equal(mrcd_nic_unanswered_ns(rail_at(0)), 0);
+	memcpy(rail_at(0)->nic.name, name, sizeof(name));
 	assert_int_equal(kernel_count(&kernel.cards_asked), RAILS + 1);
 	assert_int_equal(scene->words[0], 1);
 	kernel_set(&kernel.does_card_hang, false);
