@@ -216,7 +216,7 @@ void mrcd_client_break(struct mrcd_client *client, const char *format, ...)
 	va_end(args);
 	if (mrcd_log_allowed(&side->log_broken, side->worker->now_ns, &held_back))
 		mrcd_warn("client %s (pid %d): %s; ended (%" PRIu64 " such lines held back)",
-			  client->name, (int)client->pid, why, held_back);
+			  client->name, (int)client->creds.pid, why, held_back);
 	client_mark_dead(client);
 }
 
@@ -254,7 +254,7 @@ static void dead_bury(struct mrcd_client_side *side)
 		if (client->channel_count > 0)
 			continue;
 		mrcd_info("client %s (pid %d): gone, all of its memory is free", client->name,
-			  (int)client->pid);
+			  (int)client->creds.pid);
 		side->clients[client->index] = NULL;
 		side->client_count--;
 		mrcd_client_free(client);
@@ -489,14 +489,10 @@ static void attach_refuse(struct mrcd_client_side *side, int fd, int status, con
 int mrcd_client_meet(struct mrcd_client *client)
 {
 	struct event_base *base = client->side->worker->base;
-	struct ucred cred;
-	socklen_t cred_len = sizeof(cred);
+	int r = mrcd_creds_of(client->fd, &client->creds);
 
-	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0)
-		return -errno;
-	client->pid = cred.pid;
-	client->uid = cred.uid;
-	client->gid = cred.gid;
+	if (r < 0)
+		return r;
 	client->socket_event = event_new(base, client->fd, EV_READ | EV_PERSIST, on_socket, client);
 	client->bell_event =
 		event_new(base, client->bell_fd, EV_READ | EV_PERSIST | EV_ET, on_bell, client);
@@ -556,8 +552,7 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	struct mrcd_client *client = NULL;
 	int fds[MRC_ABI_FD_COUNT] = {[0 ... MRC_ABI_FD_COUNT - 1] = -1};
 	struct mrcd_conf_quota quota;
-	struct ucred cred;
-	socklen_t cred_len = sizeof(cred);
+	struct mrcd_creds creds = {0};
 	uint32_t version;
 	ssize_t len;
 	int r;
@@ -569,12 +564,14 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
-	if (len <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0) {
+	if (len <= 0 || mrcd_creds_of(fd, &creds) < 0) {
+		mrcd_creds_fini(&creds);
 		pending_free(pending); /* said nothing in time, or has gone */
 		return;
 	}
-	mrcd_conf_quota(side->worker->conf, cred.uid, cred.gid, &quota);
-	r = mrcd_attach_check(side, &attach, len, cred.uid, &quota, &version, text, sizeof(text));
+	mrcd_conf_quota(side->worker->conf, &creds, &quota);
+	r = mrcd_attach_check(side, &attach, len, creds.uid, &quota, &version, text, sizeof(text));
+	mrcd_creds_fini(&creds);
 	if (r == 0)
 		r = mrcd_client_new(side, &attach, version, &quota, &client, fds, text,
 				    sizeof(text));
@@ -595,8 +592,8 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 		mrcd_client_free(client);
 	} else {
 		pending->fd = -1;
-		mrcd_info("client %s (pid %d, uid %d) attached", client->name, (int)client->pid,
-			  (int)client->uid);
+		mrcd_info("client %s (pid %d, uid %d) attached", client->name,
+			  (int)client->creds.pid, (int)client->creds.uid);
 		r = welcome_send(fd, &welcome, fds);
 		if (r < 0)
 			client_hang_up(client); /* it has gone already */
@@ -864,9 +861,9 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 			continue;
 		object = json_pack("{s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 				   "s:I, s:I}",
-				   "name", client->name, "pid", (json_int_t)client->pid, "uid",
-				   (json_int_t)client->uid, "ending", client->is_dead, "channels",
-				   (json_int_t)client->channel_count, "listeners",
+				   "name", client->name, "pid", (json_int_t)client->creds.pid,
+				   "uid", (json_int_t)client->creds.uid, "ending", client->is_dead,
+				   "channels", (json_int_t)client->channel_count, "listeners",
 				   (json_int_t)client->listener_count, "sends_outstanding",
 				   (json_int_t)client->send_count, "send_arena_bytes",
 				   (json_int_t)client->send_arena.len_bytes, "landing_arena_bytes",
@@ -918,7 +915,7 @@ void mrcd_client_side_describe(const struct mrcd_client_side *side, uint64_t cha
 	if (channel == NULL)
 		return;
 	json_object_set_new(object, "client", json_string(client->name));
-	json_object_set_new(object, "pid", json_integer(client->pid));
+	json_object_set_new(object, "pid", json_integer(client->creds.pid));
 	json_object_set_new(object, "service", json_string(channel->service));
 	json_object_set_new(object, "trace_every", json_integer(channel->trace_every));
 }

@@ -88,7 +88,7 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		return -EMFILE;
 	}
 	for (uint32_t i = 0; i < side->clients_max; i++)
-		of_user += side->clients[i] != NULL && side->clients[i]->uid == uid;
+		of_user += side->clients[i] != NULL && side->clients[i]->creds.uid == uid;
 	if (of_user >= quota->clients_max) {
 		snprintf(text, text_bytes,
 			 "%u clients of user %u are attached, no more are allowed", of_user,
@@ -563,5 +563,6 @@ void mrcd_client_free(struct mrcd_client *client)
 	free(client->sends);
 	free(client->msgs);
 	free(client->buckets);
+	mrcd_creds_fini(&client->creds);
 	free(client);
 }

@@ -258,7 +258,7 @@ bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const 
 	const struct mrcd_conf_service *service =
 		mrcd_conf_service(client->side->worker->conf, name);
 
-	return service != NULL && mrcd_conf_service_allows(service, use, client->uid, client->gid);
+	return service != NULL && mrcd_conf_service_allows(service, use, &client->creds);
 }
 
 static int listen_start(struct mrcd_client *client, const struct mrc_abi_request *request,

@@ -35,7 +35,7 @@ void mrcd_client_side_configure(struct mrcd_client_side *side)
 
 		if (client == NULL || client->is_dead)
 			continue;
-		mrcd_conf_quota(conf, client->uid, client->gid, &client->quota.max);
+		mrcd_conf_quota(conf, &client->creds, &client->quota.max);
 		mrcd_client_feed_throttled(client);
 	}
 	mrcd_client_side_hold_to_rules(side);
@@ -52,7 +52,7 @@ const char *mrcd_client_side_holder(const struct mrcd_client_side *side,
 			if (client->channels[i].state == MRCD_CHANNEL_FREE ||
 			    client->channels[i].peer != peer)
 				continue;
-			*pid_out = client->pid;
+			*pid_out = client->creds.pid;
 			return client->name;
 		}
 	}

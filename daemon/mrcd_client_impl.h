@@ -259,9 +259,7 @@ struct mrcd_client {
 	uint32_t generation; /* of the slot; 16 bits in cookies */
 	uint32_t abi_version;
 	char name[MRC_NAME_MAX + 1];
-	pid_t pid;
-	uid_t uid;
-	gid_t gid;
+	struct mrcd_creds creds; /* ours */
 	struct mrcd_quota quota;
 	struct mrcd_channel_list throttled; /* each sends one message when it is its turn */
 

@@ -47,7 +47,7 @@ static void late_write(struct mrcd_client *client, uint64_t at)
 		mrcd_err("client %s (pid %d): a late write landed in released memory, at offset "
 			 "%" PRIu64 " of its landing arena: 0x%02x where 0x%02x was (%" PRIu64
 			 " such lines held back)",
-			 client->name, (int)client->pid, at, client->landing.addr[at],
+			 client->name, (int)client->creds.pid, at, client->landing.addr[at],
 			 mrcd_poison_byte(at), held_back);
 	MRC_ASSERT(!side->poison_mode.is_fatal);
 }

@@ -463,8 +463,7 @@ static int restore_client(struct restore *re, struct mrcd_client *client,
 		r = mrcd_client_meet(client);
 	/* What it may take on the way is for the configuration of today to say. */
 	if (r == 0)
-		mrcd_conf_quota(re->side->worker->conf, client->uid, client->gid,
-				&client->quota.max);
+		mrcd_conf_quota(re->side->worker->conf, &client->creds, &client->quota.max);
 	if (r == 0)
 		r = restore_shadows(re, client);
 	if (r == 0)

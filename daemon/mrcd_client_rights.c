@@ -21,7 +21,8 @@ static void hold_listeners(struct mrcd_client *client)
 			continue;
 		mrcd_warn("client %s (pid %d, uid %d): may not offer service %s any more: taken "
 			  "from it",
-			  client->name, (int)client->pid, (int)client->uid, listener->service.name);
+			  client->name, (int)client->creds.pid, (int)client->creds.uid,
+			  listener->service.name);
 		mrcd_listener_close(client, listener);
 	}
 }
@@ -53,7 +54,7 @@ static void hold_channels(struct mrcd_client *client)
 	if (closed > 0)
 		mrcd_warn("client %s (pid %d, uid %d): has no right any more to services of %u of "
 			  "its channels: closed",
-			  client->name, (int)client->pid, (int)client->uid, closed);
+			  client->name, (int)client->creds.pid, (int)client->creds.uid, closed);
 }
 
 void mrcd_client_side_hold_to_rules(struct mrcd_client_side *side)

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "mrc_conn.h"
+#include "mrcd_creds.h"
 
 #define MRCD_RAILS_MAX     16U
 #define MRCD_PEERS_MAX     4096U
@@ -166,13 +167,13 @@ uint32_t mrcd_conf_rail_paths(const struct mrcd_conf *conf, const char *name);
 
 /* The rule for a service: its own entry, else "*", else NULL (nobody). */
 const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, const char *name);
-/* Is a process of this uid and gid among them? Supplementary groups are looked up. */
-bool mrcd_conf_who_has(const struct mrcd_conf_who *who, uid_t uid, gid_t gid);
+/* Is a process with these credentials among them? */
+bool mrcd_conf_who_has(const struct mrcd_conf_who *who, const struct mrcd_creds *creds);
 /* May such a process use the service so? root always may. */
-bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use, uid_t uid,
-			      gid_t gid);
-/* What a client of this uid and gid may take: the first entry that has it, completed from `clients`. */
-void mrcd_conf_quota(const struct mrcd_conf *conf, uid_t uid, gid_t gid,
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use,
+			      const struct mrcd_creds *creds);
+/* What such a client may take: the first entry that has it, completed from `clients`. */
+void mrcd_conf_quota(const struct mrcd_conf *conf, const struct mrcd_creds *creds,
 		     struct mrcd_conf_quota *quota_out);
 
 /* Write the sample configuration / the man page's key table to stdout (mrcd --help-conf). */

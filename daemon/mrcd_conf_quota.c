@@ -56,7 +56,7 @@ void mrcd_conf_quotas_load(struct mrcd_conf_loading *ld, const struct mrcd_conf_
 
 #define OR(value, otherwise) ((value) ? (value) : (otherwise))
 
-void mrcd_conf_quota(const struct mrcd_conf *conf, uid_t uid, gid_t gid,
+void mrcd_conf_quota(const struct mrcd_conf *conf, const struct mrcd_creds *creds,
 		     struct mrcd_conf_quota *quota_out)
 {
 	const struct mrcd_conf_client_limits *clients = &conf->clients;
@@ -64,7 +64,7 @@ void mrcd_conf_quota(const struct mrcd_conf *conf, uid_t uid, gid_t gid,
 
 	*quota = (struct mrcd_conf_quota){.who.is_open = true};
 	for (uint32_t i = 0; i < conf->quota_count; i++) {
-		if (!mrcd_conf_who_has(&conf->quotas[i].who, uid, gid))
+		if (!mrcd_conf_who_has(&conf->quotas[i].who, creds))
 			continue;
 		*quota = conf->quotas[i];
 		break;

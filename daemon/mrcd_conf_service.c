@@ -8,7 +8,6 @@
 #include "mrcd_conf_load.h"
 
 #define LOOKUP_BYTES_MAX (1024U * 1024U) /* a group with very many members */
-#define GROUPS_MAX       65536           /* of one user: the kernel's own bound */
 
 /*
  * The databases of users and groups want a buffer of unknown size: try `fn`
@@ -203,67 +202,29 @@ const struct mrcd_conf_service *mrcd_conf_service(const struct mrcd_conf *conf, 
 	return any;
 }
 
-struct member {
-	uid_t uid;
-	gid_t gid;
-	const struct mrcd_conf_who *who;
-	bool is_allowed;
-};
-
-static bool gid_is_listed(const struct mrcd_conf_who *who, gid_t gid)
+bool mrcd_conf_who_has(const struct mrcd_conf_who *who, const struct mrcd_creds *creds)
 {
-	for (uint32_t i = 0; i < who->group_count; i++)
-		if (who->groups[i] == gid)
+	if (who->is_open)
+		return true;
+	for (uint32_t i = 0; i < who->user_count; i++) {
+		if (who->users[i] == creds->uid)
 			return true;
+	}
+	for (uint32_t i = 0; i < who->group_count; i++) {
+		if (mrcd_creds_has_group(creds, who->groups[i]))
+			return true;
+	}
 	return false;
 }
 
-static int member_find(void *context, char *buf, size_t size)
+bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use,
+			      const struct mrcd_creds *creds)
 {
-	struct member *member = context;
-	struct passwd pw, *found = NULL;
-	int r = getpwuid_r(member->uid, &pw, buf, size, &found);
-	gid_t *groups = NULL;
-	int count = 0;
-
-	if (!found)
-		return r ? r : ENOENT;
-	/* The first call only tells how many there are; between the two their number may change. */
-	getgrouplist(pw.pw_name, member->gid, NULL, &count);
-	if (count <= 0 || count > GROUPS_MAX)
-		return ENOENT;
-	groups = calloc((size_t)count, sizeof(*groups));
-	if (!groups)
-		return ENOMEM;
-	if (getgrouplist(pw.pw_name, member->gid, groups, &count) >= 0)
-		for (int i = 0; i < count && !member->is_allowed; i++)
-			member->is_allowed = gid_is_listed(member->who, groups[i]);
-	free(groups);
-	return 0;
-}
-
-bool mrcd_conf_who_has(const struct mrcd_conf_who *who, uid_t uid, gid_t gid)
-{
-	struct member member = {.uid = uid, .gid = gid, .who = who};
-
-	if (who->is_open || gid_is_listed(who, gid))
-		return true;
-	for (uint32_t i = 0; i < who->user_count; i++)
-		if (who->users[i] == uid)
-			return true;
-	if (who->group_count > 0)
-		lookup(member_find, &member); /* an unknown user has no groups but its gid */
-	return member.is_allowed;
-}
-
-bool mrcd_conf_service_allows(const struct mrcd_conf_service *service, enum mrcd_use use, uid_t uid,
-			      gid_t gid)
-{
-	if (uid == 0)
+	if (creds->uid == 0)
 		return true;
 	if (!service)
 		return false;
 	/* What is said of one use alone takes the place of what is said of both. */
-	return mrcd_conf_who_has(service->of[use].is_open ? &service->any : &service->of[use], uid,
-				 gid);
+	return mrcd_conf_who_has(service->of[use].is_open ? &service->any : &service->of[use],
+				 creds);
 }

@@ -99,20 +99,23 @@ static void conf_check(const struct mrcd_conf *conf)
 	/* The engine takes its part as it is. */
 	mrc_limits_complete(&limits);
 	FUZZ_CHECK(limits.eager_bytes_max == conf->limits.eager_bytes_max);
+	const struct mrcd_creds root = {.uid = 0};
+
 	for (uint32_t i = 0; i < conf->service_count; i++) {
 		const struct mrcd_conf_service *s = &conf->services[i];
 
 		FUZZ_CHECK(!s->any.is_open || (s->any.user_count == 0 && s->any.group_count == 0));
 		for (int use = 0; use < MRCD_USES; use++)
-			FUZZ_CHECK(mrcd_conf_service_allows(s, (enum mrcd_use)use, 0, 0));
+			FUZZ_CHECK(mrcd_conf_service_allows(s, (enum mrcd_use)use, &root));
 		FUZZ_CHECK(mrcd_conf_service(conf, s->name) == s);
 	}
 	FUZZ_CHECK(conf->quota_count <= MRCD_QUOTAS_MAX);
 	for (uint32_t i = 0; i < conf->quota_count; i++) {
+		const struct mrcd_creds creds = {.uid = 12345 + i, .gid = 12345};
 		struct mrcd_conf_quota quota;
 
 		FUZZ_CHECK(!conf->quotas[i].who.is_open || i == conf->quota_count - 1);
-		mrcd_conf_quota(conf, 12345 + i, 12345, &quota);
+		mrcd_conf_quota(conf, &creds, &quota);
 		FUZZ_CHECK(quota.clients_max && quota.channels_max && quota.sends_max);
 		FUZZ_CHECK(quota.send_arena_bytes && quota.weight);
 		FUZZ_CHECK(quota.landing_arena_bytes >= conf->clients.landing_ring_bytes);

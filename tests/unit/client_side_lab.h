@@ -168,6 +168,7 @@ struct lab {
 	struct mrcd_conf conf;
 	struct mrcd_conf_service services[2];
 	uid_t secret_user;
+	gid_t secret_group;
 	struct mrcd_worker worker;
 };
 
@@ -188,11 +189,14 @@ static inline void lab_begin(struct lab *lab)
 	lab->conf.handshake_timeout_ns = 10 * MRC_S;
 	lab->conf.handshakes_max = 4;
 	lab->secret_user = 4711;
+	lab->secret_group = 4713;
 	snprintf(lab->services[0].name, sizeof(lab->services[0].name), "*");
 	lab->services[0].any.is_open = true;
 	snprintf(lab->services[1].name, sizeof(lab->services[1].name), "secret");
 	lab->services[1].any.users = &lab->secret_user;
 	lab->services[1].any.user_count = 1;
+	lab->services[1].any.groups = &lab->secret_group;
+	lab->services[1].any.group_count = 1;
 	for (int i = 0; i < 2; i++)
 		for (int use = 0; use < MRCD_USES; use++)
 			lab->services[i].of[use].is_open = true;

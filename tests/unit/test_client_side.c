@@ -6,6 +6,7 @@
 #include "mrcd_sigbus.h"
 
 #include <dirent.h>
+#include <grp.h>
 
 static void attach_gives_sealed_memory(void **state)
 {
@@ -345,26 +346,34 @@ static void services_are_for_whom_the_rules_allow(void **state)
 {
 	static const struct {
 		uid_t uid;
+		gid_t group; /* the one it has besides its own */
 		uint32_t op;
 		const char *target;
 		int want;
 	} cases[] = {
-		{65534, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_NOT_ALLOWED},
-		{65534, MRC_ABI_REQ_CONNECT, "b/secret", MRC_STATUS_NOT_ALLOWED},
-		{65534, MRC_ABI_REQ_LISTEN, "open", MRC_STATUS_OK},
-		{4711, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_OK},
-		{0, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_OK},
+		{65534, 4714, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_NOT_ALLOWED},
+		{65534, 4714, MRC_ABI_REQ_CONNECT, "b/secret", MRC_STATUS_NOT_ALLOWED},
+		{65534, 4714, MRC_ABI_REQ_LISTEN, "open", MRC_STATUS_OK},
+		{65534, 4713, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_OK},
+		{4711, 4714, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_OK},
+		{0, 4714, MRC_ABI_REQ_LISTEN, "secret", MRC_STATUS_OK},
 	};
+	gid_t before[256];
+	int before_count;
 	struct lab *lab = *state;
 
 	if (geteuid() != 0)
 		skip(); /* changes its uid */
+	before_count = getgroups(MRC_ARRAY_LEN(before), before);
+	assert_true(before_count >= 0);
 	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
 		struct prog prog;
 
+		assert_int_equal(setgroups(1, &cases[i].group), 0);
 		assert_int_equal(seteuid(cases[i].uid), 0);
 		prog.fd = prog_connect(lab);
 		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(setgroups((size_t)before_count, before), 0);
 		{
 			struct mrc_abi_attach attach = prog_attach_request("x");
 
