@@ -47,7 +47,7 @@ struct mrcd_channel *mrcd_client_side_channel(const struct mrcd_client_side *sid
 	uint32_t slot;
 
 	*client_out = NULL;
-	if (id == 0 || index >= side->clients_max)
+	if (id == 0 || index >= side->slot_count)
 		return NULL;
 	client = side->clients[index];
 	if (client == NULL || (client->generation & 0xffff) != (cookie >> 32 & 0xffff))
@@ -169,7 +169,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 	uint64_t first_ns = MRC_NEVER;
 
 	side->deadline_ns = MRC_NEVER;
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 		uint64_t next_ns;
 
@@ -423,7 +423,7 @@ static void on_sigbus_bell(evutil_socket_t fd, short what, void *context)
 	if (read(fd, &count, sizeof(count)) < 0)
 		return;
 	mrcd_worker_now(side->worker);
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
@@ -513,7 +513,7 @@ void mrcd_client_list(struct mrcd_client *client, uint32_t index, uint32_t gener
 {
 	struct mrcd_client_side *side = client->side;
 
-	MRC_ASSERT(index < side->clients_max);
+	MRC_ASSERT(index < side->slot_count);
 	MRC_ASSERT(side->clients[index] == NULL);
 	client->index = index;
 	client->generation = generation;
@@ -720,7 +720,7 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	side->sigbus_fd = -1;
 	side->deadline_ns = MRC_NEVER;
 	side->sample_left = 1;
-	side->clients_max = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
+	side->slot_count = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
 	side->pendings_max = MRC_MAX(worker->conf->handshakes_max, 1U);
 	side->touched_max = worker->peer_count + 2;
 	side->log_refused = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 10);
@@ -735,8 +735,8 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	MRC_ASSERT((side->limits->window_messages & (side->limits->window_messages - 1)) == 0);
 
 	r = -ENOMEM;
-	side->clients = calloc(side->clients_max, sizeof(struct mrcd_client *));
-	side->generations = calloc(side->clients_max, sizeof(*side->generations));
+	side->clients = calloc(side->slot_count, sizeof(struct mrcd_client *));
+	side->generations = calloc(side->slot_count, sizeof(*side->generations));
 	side->touched = calloc(side->touched_max, sizeof(struct mrcd_peer *));
 	side->pumping = calloc(side->touched_max, sizeof(struct mrcd_peer *));
 	if (side->clients == NULL || side->generations == NULL || side->touched == NULL ||
@@ -805,7 +805,7 @@ void mrcd_client_side_free(struct mrcd_client_side *side)
 		/* It takes itself off the list; the analyzer does not see that the head moves. */
 		pending_free(pending); /* NOLINT(clang-analyzer-unix.Malloc) */
 	}
-	for (uint32_t i = 0; side->clients != NULL && i < side->clients_max; i++) {
+	for (uint32_t i = 0; side->clients != NULL && i < side->slot_count; i++) {
 		mrcd_client_close(side->clients[i]);
 		mrcd_client_free(side->clients[i]);
 	}
@@ -853,7 +853,7 @@ json_t *mrcd_client_side_json(const struct mrcd_client_side *side)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		const struct mrcd_client *client = side->clients[i];
 		json_t *object;
 
@@ -891,7 +891,7 @@ void mrcd_client_side_each_waiting(const struct mrcd_client_side *side,
 						uint64_t since_ns),
 				   void *context)
 {
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		const struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead || client->send_count == 0)

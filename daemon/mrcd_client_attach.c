@@ -82,12 +82,12 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 			 (unsigned long long)quota->landing_arena_bytes);
 		return -ENOMEM;
 	}
-	if (side->client_count >= side->clients_max) {
+	if (side->client_count >= MRC_MIN(side->limits->clients_max, side->slot_count)) {
 		snprintf(text, text_bytes, "%u clients are attached, no more are allowed",
 			 side->client_count);
 		return -EMFILE;
 	}
-	for (uint32_t i = 0; i < side->clients_max; i++)
+	for (uint32_t i = 0; i < side->slot_count; i++)
 		of_user += side->clients[i] != NULL && side->clients[i]->creds.uid == uid;
 	if (of_user >= quota->clients_max) {
 		snprintf(text, text_bytes,

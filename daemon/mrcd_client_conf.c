@@ -30,7 +30,7 @@ void mrcd_client_side_configure(struct mrcd_client_side *side)
 
 	side->limits = &conf->clients;
 	side->pendings_max = MRC_MAX(conf->handshakes_max, 1U);
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
@@ -45,7 +45,7 @@ void mrcd_client_side_configure(struct mrcd_client_side *side)
 const char *mrcd_client_side_holder(const struct mrcd_client_side *side,
 				    const struct mrcd_peer *peer, pid_t *pid_out)
 {
-	for (uint32_t c = 0; c < side->clients_max; c++) {
+	for (uint32_t c = 0; c < side->slot_count; c++) {
 		const struct mrcd_client *client = side->clients[c];
 
 		for (uint32_t i = 0; client != NULL && i < client->channels_max; i++) {

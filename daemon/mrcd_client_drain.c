@@ -75,7 +75,7 @@ void mrcd_client_side_drain(struct mrcd_client_side *side)
 {
 	bool is_draining = mrcd_drain_is_on(side->worker);
 
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
@@ -89,7 +89,7 @@ void mrcd_client_side_drain(struct mrcd_client_side *side)
 
 void mrcd_client_side_peer_drain(struct mrcd_client_side *side, const struct mrcd_peer *peer)
 {
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
@@ -105,7 +105,7 @@ void mrcd_client_side_in_flight(const struct mrcd_client_side *side, uint64_t *m
 				uint64_t *bytes_out)
 {
 	*messages_out = *bytes_out = 0;
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		const struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead || client->send_count == 0)

@@ -348,11 +348,11 @@ struct mrcd_client_side {
 	struct mrcd_pending_list pendings;
 	uint32_t pending_count, pendings_max;
 
-	struct mrcd_client **clients; /* clients_max; NULL: free */
-	uint16_t *generations;        /* clients_max */
-	uint32_t clients_max;
-	uint32_t flow_last;    /* given to a client */
-	uint32_t client_count; /* in clients[], dead ones included */
+	struct mrcd_client **clients; /* slot_count; NULL: free */
+	uint16_t *generations;        /* slot_count */
+	uint32_t slot_count;          /* at least limits->clients_max; a restart has brought more */
+	uint32_t flow_last;           /* given to a client */
+	uint32_t client_count;        /* in clients[], dead ones included */
 	uint32_t client_alive_count;
 	uint32_t incoming_count; /* channels that are INCOMING, all clients */
 	struct mrcd_client_list active, bells, dead;

@@ -100,7 +100,7 @@ static void on_incoming_down(struct mrcd_client_side *side, struct mrcd_peer *pe
 {
 	if (side->incoming_count == 0)
 		return;
-	for (uint32_t c = 0; c < side->clients_max; c++) {
+	for (uint32_t c = 0; c < side->slot_count; c++) {
 		struct mrcd_client *client = side->clients[c];
 
 		for (uint32_t i = 0; client != NULL && i < client->channels_max; i++) {

@@ -110,7 +110,7 @@ static void on_poison_timer(evutil_socket_t fd, short what, void *context)
 	struct mrcd_client_side *side = context;
 	uint64_t now_ns = mrcd_worker_now(side->worker);
 
-	for (uint32_t c = 0; c < side->clients_max; c++) {
+	for (uint32_t c = 0; c < side->slot_count; c++) {
 		struct mrcd_client *client = side->clients[c];
 
 		for (uint32_t i = 0; client != NULL && i < client->channels_max; i++) {

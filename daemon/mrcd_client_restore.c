@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mrcd_client_impl.h"
@@ -516,14 +517,8 @@ static int restore_one(struct restore *re, struct mrcd_parcel *parcels, uint32_t
 	struct mrcd_client *client;
 	int r;
 
-	if (index >= re->side->clients_max) {
-		snprintf(why, MRCD_IMAGE_WHY_BYTES,
-			 "there are programs beyond clients: max, which is %u now",
-			 re->side->clients_max);
-		return -EPROTO;
-	}
 	parcel = client_parcel(parcels, parcel_count, index);
-	if (parcel == NULL || re->side->clients[index] != NULL) {
+	if (index >= re->side->slot_count || parcel == NULL || re->side->clients[index] != NULL) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES,
 			 "descriptors of program %" PRIu64 " are missing", index);
 		return -EPROTO;
@@ -542,6 +537,33 @@ static int restore_one(struct restore *re, struct mrcd_parcel *parcels, uint32_t
 	mrcd_client_list(client, (uint32_t)index, re->side->generations[index]);
 	if (re->loss[0] != '\0')
 		mrcd_client_break(client, "%s", re->loss);
+	return 0;
+}
+
+/*
+ * As many slots as there were: who is attached stays, though no more than the configuration of
+ * today allows may attach.
+ */
+static int slots_grow(struct mrcd_client_side *side, uint32_t count)
+{
+	struct mrcd_client **clients;
+	uint16_t *generations;
+
+	if (count <= side->slot_count)
+		return 0;
+	clients = realloc(side->clients, count * sizeof(struct mrcd_client *));
+	if (clients == NULL)
+		return -ENOMEM;
+	side->clients = clients;
+	generations = realloc(side->generations, count * sizeof(*generations));
+	if (generations == NULL)
+		return -ENOMEM;
+	side->generations = generations;
+	for (uint32_t i = side->slot_count; i < count; i++) {
+		clients[i] = NULL;
+		generations[i] = 0;
+	}
+	side->slot_count = count;
 	return 0;
 }
 
@@ -565,12 +587,13 @@ int mrcd_client_side_restore(struct mrcd_client_side *side, struct mrcd_peer *co
 	side->is_paused = true;
 	side->flow_last = (uint32_t)mrcd_image_take_max(in, UINT32_MAX);
 	slots = mrcd_image_take_max(in, MRCD_CLIENTS_MAX);
-	for (uint64_t i = 0; i < slots; i++) {
-		uint32_t generation = (uint32_t)mrcd_image_take_max(in, UINT16_MAX);
-
-		if (i < side->clients_max)
-			side->generations[i] = (uint16_t)generation;
+	if (slots_grow(side, (uint32_t)slots) < 0) {
+		snprintf(why, MRCD_IMAGE_WHY_BYTES, "there is no memory for %u programs",
+			 (unsigned)slots);
+		return -ENOMEM;
 	}
+	for (uint64_t i = 0; i < slots; i++)
+		side->generations[i] = (uint16_t)mrcd_image_take_max(in, UINT16_MAX);
 	count = mrcd_image_take_max(in, slots);
 	for (uint64_t i = 0; i < count; i++) {
 		int r = restore_one(&re, parcels, parcel_count, why);
@@ -593,7 +616,7 @@ int mrcd_client_side_restore(struct mrcd_client_side *side, struct mrcd_peer *co
 void mrcd_client_side_resume(struct mrcd_client_side *side)
 {
 	side->is_paused = false;
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)

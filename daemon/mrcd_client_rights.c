@@ -59,7 +59,7 @@ static void hold_channels(struct mrcd_client *client)
 
 void mrcd_client_side_hold_to_rules(struct mrcd_client_side *side)
 {
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)

@@ -29,7 +29,7 @@ void mrcd_client_side_pause(struct mrcd_client_side *side)
 	event_del(side->deadline_event);
 	TAILQ_FOREACH(pending, &side->pendings, entry)
 	event_del(pending->event);
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_apart)
@@ -104,7 +104,7 @@ int mrcd_client_side_pack(struct mrcd_client_side *side, struct mrcd_bundle *bun
 		if (r < 0)
 			return r;
 	}
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		if (client == NULL || client->is_dead)
@@ -321,11 +321,11 @@ void mrcd_client_side_save(const struct mrcd_client_side *side, struct mrcd_peer
 			   uint32_t peer_count, struct mrcd_image_out *out)
 {
 	mrcd_image_put(out, side->flow_last);
-	mrcd_image_put(out, side->clients_max);
-	for (uint32_t i = 0; i < side->clients_max; i++)
+	mrcd_image_put(out, side->slot_count);
+	for (uint32_t i = 0; i < side->slot_count; i++)
 		mrcd_image_put(out, side->generations[i]);
 	mrcd_image_put(out, side->client_alive_count);
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		if (side->clients[i] != NULL && !side->clients[i]->is_dead)
 			save_client(side->clients[i], peers, peer_count, out);
 	}

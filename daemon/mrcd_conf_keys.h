@@ -227,7 +227,7 @@ enum mrcd_conf_taken {
 	  "What one program may send on average, also when nobody else sends. Not given: no bound.") \
 	\
 	X(CLIENTS, "clients-max", COUNT, RESTART, MRCD_AT(mrcd_conf, clients.clients_max), "256", 1, 65536, \
-	  "Programs attached at once.") \
+	  "Programs attached at once. Who is attached stays when a restart finds fewer here.") \
 	X(CLIENTS, "channels-max", COUNT, NEXT, MRCD_AT(mrcd_conf, clients.channels_max), "256", 1, 65536, \
 	  "Channels of one client.") \
 	X(CLIENTS, "listeners-max", COUNT, NEXT, MRCD_AT(mrcd_conf, clients.listeners_max), "64", 1, 4096, \

@@ -129,7 +129,7 @@ void world_trace(uint32_t every)
 {
 	struct mrcd_client_side *side = world->worker.clients;
 
-	for (uint32_t i = 0; i < side->clients_max; i++) {
+	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 
 		for (uint32_t c = 0; client != NULL && c < client->channels_max; c++) {

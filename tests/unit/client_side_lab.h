@@ -370,6 +370,20 @@ static inline void prog_attach_as(struct lab *lab, struct prog *prog, const char
 	prog->shm = (struct mrc_ring_shm *)(void *)prog->rings;
 }
 
+/* One that is turned away with -EMFILE: what it is told. Leaves again. */
+static inline const char *prog_refused(struct lab *lab, struct prog *prog)
+{
+	struct mrc_abi_attach attach = prog_attach_request("one too many");
+
+	prog->fd = prog_connect(lab);
+	assert_true(send(prog->fd, &attach, sizeof(attach), 0) > 0);
+	lab_turn(lab);
+	assert_true(prog_welcomed(prog));
+	assert_int_equal(prog->welcome.status, -EMFILE);
+	close(prog->fd);
+	return prog->welcome.text;
+}
+
 static inline void prog_attach(struct lab *lab, struct prog *prog, const char *name)
 {
 	prog_attach_as(lab, prog, name, geteuid());

@@ -528,50 +528,64 @@ static void bounds_of_the_configuration_do_not_touch_who_is_attached(void **stat
 	prog_leave(&prog);
 }
 
-static void what_does_not_fit_is_not_taken(void **state)
+/* A file that allows fewer shuts nobody out who is in, and nobody in until there are as few. */
+static void who_is_attached_stays_when_fewer_are_allowed(void **state)
 {
-	static const struct {
-		const char *name;
-		uint32_t clients_max;
-		bool is_parcel_lost;
-		const char *why;
-	} cases[] = {
-		{"fewer clients", 1, false, "clients: max"},
-		{"a parcel is lost", 8, true, "descriptors of program 1"},
-	};
 	struct lab *lab = *state;
+	struct prog progs[3], late;
+	struct left left;
 
-	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
-		char why[MRCD_IMAGE_WHY_BYTES] = "";
-		struct prog progs[2];
-		struct left left;
-
-		prog_attach(lab, &progs[0], "one");
-		prog_attach(lab, &progs[1], "two");
-		prog_open(lab, &progs[1], "c");
-		lab_leave(lab, &left);
-		for (uint32_t p = 0; p < left.parcel_count && cases[i].is_parcel_lost; p++) {
-			if (left.parcels[p].kind == MRCD_PARCEL_CLIENT &&
-			    left.parcels[p].index == 1)
-				left.parcels[p].kind = MRCD_PARCEL_PENDING;
-		}
-		lab->conf.clients.clients_max = cases[i].clients_max;
-		assert_true(lab_try(lab, &left, peers_now, why) < 0);
-		if (strstr(why, cases[i].why) == NULL)
-			fail_msg("%s: '%s'", cases[i].name, why);
-		/* All of it is given up, and every program learns that it is over. */
-		mrcd_client_side_free(lab->worker.clients);
-		mrcd_region_free_all(&lab->worker);
-		left_free(&left);
-		for (int p = 0; p < 2; p++) {
-			char byte;
-
-			assert_int_equal(recv(progs[p].fd, &byte, 1, MSG_DONTWAIT), 0);
-			prog_leave(&progs[p]);
-		}
-		lab->conf.clients.clients_max = 8;
-		lab_start(lab);
+	for (int p = 0; p < 3; p++)
+		prog_attach(lab, &progs[p], "one");
+	lab_leave(lab, &left);
+	lab->conf.clients.clients_max = 2;
+	lab_go_on(lab, &left);
+	assert_int_equal(mrcd_client_side_count(lab->worker.clients), 3);
+	for (int still = 3; still >= 2; still--) {
+		assert_false(prog_is_ended(&progs[still - 1]));
+		assert_non_null(strstr(prog_refused(lab, &late), "clients are attached"));
+		prog_leave(&progs[still - 1]);
+		lab_turn(lab);
 	}
+	prog_attach(lab, &late, "late");
+	/* And what is left goes on once more. */
+	lab_leave(lab, &left);
+	lab_go_on(lab, &left);
+	assert_false(prog_is_ended(&progs[0]));
+	assert_false(prog_is_ended(&late));
+	prog_leave(&progs[0]);
+	prog_leave(&late);
+	lab->conf.clients.clients_max = 8;
+}
+
+static void what_is_not_whole_is_not_taken(void **state)
+{
+	struct lab *lab = *state;
+	char why[MRCD_IMAGE_WHY_BYTES] = "";
+	struct prog progs[2];
+	struct left left;
+
+	prog_attach(lab, &progs[0], "one");
+	prog_attach(lab, &progs[1], "two");
+	prog_open(lab, &progs[1], "c");
+	lab_leave(lab, &left);
+	for (uint32_t p = 0; p < left.parcel_count; p++) {
+		if (left.parcels[p].kind == MRCD_PARCEL_CLIENT && left.parcels[p].index == 1)
+			left.parcels[p].kind = MRCD_PARCEL_PENDING;
+	}
+	assert_true(lab_try(lab, &left, peers_now, why) < 0);
+	assert_non_null(strstr(why, "descriptors of program 1"));
+	/* All of it is given up, and every program learns that it is over. */
+	mrcd_client_side_free(lab->worker.clients);
+	mrcd_region_free_all(&lab->worker);
+	left_free(&left);
+	for (int p = 0; p < 2; p++) {
+		char byte;
+
+		assert_int_equal(recv(progs[p].fd, &byte, 1, MSG_DONTWAIT), 0);
+		prog_leave(&progs[p]);
+	}
+	lab_start(lab);
 }
 
 /* ---- who ends alone ---- */
@@ -805,7 +819,8 @@ int main(void)
 		lab_test(a_dead_program_is_left_behind),
 		lab_test(who_is_about_to_attach_is_served),
 		lab_test(bounds_of_the_configuration_do_not_touch_who_is_attached),
-		lab_test(what_does_not_fit_is_not_taken),
+		lab_test(who_is_attached_stays_when_fewer_are_allowed),
+		lab_test(what_is_not_whole_is_not_taken),
 		lab_test(one_whose_memory_cannot_be_mapped_ends_alone),
 		lab_test(one_that_speaks_to_a_peer_that_is_no_more_ends_alone),
 		lab_test(those_beyond_what_can_be_passed_end_alone),

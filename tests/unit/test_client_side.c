@@ -188,17 +188,12 @@ static void attach_gives_what_is_asked_down_to_a_minimum(void **state)
 static void attach_has_a_limit_of_clients(void **state)
 {
 	struct lab *lab = *state;
-	struct mrc_abi_attach attach = prog_attach_request("one too many");
 	struct prog progs[8], more;
 
 	for (int i = 0; i < 8; i++)
 		prog_attach(lab, &progs[i], "x");
-	more.fd = prog_connect(lab);
-	assert_true(send(more.fd, &attach, sizeof(attach), 0) > 0);
-	lab_turn(lab);
-	assert_true(prog_welcomed(&more));
-	assert_int_equal(more.welcome.status, -EMFILE);
-	close(more.fd);
+	assert_string_equal(prog_refused(lab, &more),
+			    "8 clients are attached, no more are allowed");
 	prog_leave(&progs[3]);
 	lab_turn(lab);
 	prog_attach(lab, &progs[3], "x");
