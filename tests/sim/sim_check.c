@@ -728,9 +728,12 @@ static bool was_suspected(struct sim_world *w, uint32_t pair, uint32_t rail)
 	return false;
 }
 
-/* What this end has sent over each path since the load began. */
-static void share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_t *bytes)
+/* What this end has sent over each path since the load began. True: none has sent nothing. */
+static bool share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_t *bytes,
+		      char why[SIM_SHARE_WHY_BYTES])
 {
+	bool is_fair = true;
+
 	const struct pair_end *pe = &w->pairs[pair].ends[side];
 
 	for (uint32_t r = 0; r < w->o.rails; r++) {
@@ -738,11 +741,15 @@ static void share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_
 
 		mrc_conn_path_info(pe->conn, (uint8_t)r, &info);
 		if (info.bytes_sent == pe->good_bytes[r] &&
-		    (w->o.hosts == 2 || !was_suspected(w, pair, r)))
-			sim_fail(w, "share", "host %s path %u to %s is healed and carries nothing",
+		    (w->o.hosts == 2 || !was_suspected(w, pair, r))) {
+			snprintf(why, SIM_SHARE_WHY_BYTES,
+				 "host %s path %u to %s is healed and carries nothing",
 				 host_name(w, pair, side), r, host_name(w, pair, 1 - side));
+			is_fair = false;
+		}
 		bytes[r] += info.bytes_sent - pe->good_bytes[r];
 	}
+	return is_fair;
 }
 
 /*
@@ -775,8 +782,10 @@ static double rail_capacity(struct sim_world *w, uint32_t host, uint32_t rail)
  * of it may be full of what others send, and then this one's path is rightly
  * the last to be used.
  */
-void sim_check_share(struct sim_world *w)
+bool sim_is_share_fair(struct sim_world *w, char why[SIM_SHARE_WHY_BYTES])
 {
+	bool is_fair = true;
+
 	for (uint32_t host = 0; host < w->o.hosts; host++) {
 		uint64_t bytes[MRC_PATHS_MAX] = {0};
 		double capacity[MRC_PATHS_MAX];
@@ -786,7 +795,7 @@ void sim_check_share(struct sim_world *w)
 		for (uint32_t p = 0; p < w->pair_count; p++) {
 			for (uint32_t side = 0; side < 2; side++) {
 				if (w->pairs[p].hosts[side] == host)
-					share_add(w, p, side, bytes);
+					is_fair = share_add(w, p, side, bytes, why) && is_fair;
 			}
 		}
 		for (uint32_t r = 0; r < w->o.rails; r++) {
@@ -795,13 +804,16 @@ void sim_check_share(struct sim_world *w)
 			sum += capacity[r];
 		}
 		for (uint32_t r = 0; r < w->o.rails; r++) {
-			if ((double)bytes[r] * SHARE_LEAST < (double)total * capacity[r] / sum)
-				sim_fail(w, "share",
-					 "host %s rail %u is healed and carries %llu KiB of %llu",
-					 w->hosts[host].name, r, (unsigned long long)bytes[r] >> 10,
-					 (unsigned long long)total >> 10);
+			if ((double)bytes[r] * SHARE_LEAST >= (double)total * capacity[r] / sum)
+				continue;
+			snprintf(why, SIM_SHARE_WHY_BYTES,
+				 "host %s rail %u is healed and carries %llu KiB of %llu",
+				 w->hosts[host].name, r, (unsigned long long)bytes[r] >> 10,
+				 (unsigned long long)total >> 10);
+			is_fair = false;
 		}
 	}
+	return is_fair;
 }
 
 /* ---- 10: what the dead leave behind is freed ---- */

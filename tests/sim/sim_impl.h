@@ -353,6 +353,7 @@ struct sim_world {
 	uint32_t client_next;
 	uint64_t heal_by_ns;
 	bool is_settling, is_proving; /* the last phases of a run */
+	uint64_t proof_bytes; /* of the load that proves; each is larger than the one before */
 	struct {
 		sim_call_fn call;
 		void *context;
@@ -568,7 +569,9 @@ void sim_check_traced(struct sim_world *w, struct chan *c, uint32_t side,
 bool sim_check_outcome(struct sim_world *w, const struct chan *c, uint32_t side, int outcome);
 void sim_check_path(struct sim_world *w, uint32_t pair, uint32_t side,
 		    const struct mrc_act_path *ap);
-void sim_check_share(struct sim_world *w);
+#define SIM_SHARE_WHY_BYTES 160
+/* Has each healed rail carried its share since the load began? False: not this one. */
+bool sim_is_share_fair(struct sim_world *w, char why[SIM_SHARE_WHY_BYTES]);
 void sim_check_clean(struct sim_world *w);
 
 #endif
