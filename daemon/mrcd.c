@@ -50,6 +50,15 @@ struct mrcd {
 	struct event *watchdog_timer;            /* ours; NULL: no watchdog */
 	struct timeval watchdog_interval;
 	char status[MRCD_STATUS_BYTES]; /* last told to the service manager */
+	bool is_over;                   /* the worker is being freed */
+};
+
+/* The configuration is being read again for somebody. Owns itself, until it is done. */
+struct mrcd_reread {
+	struct mrcd *mrcd;
+	bool is_trial; /* mrcctl reload --check, which is nobody else's business */
+	mrcd_reload_fn done;
+	void *done_context;
 };
 
 static void mrcd_usage(FILE *out)
@@ -109,33 +118,76 @@ static void mrcd_note(struct mrcd *mrcd, enum mrcd_event_kind kind, const char *
 }
 
 /* A daemon that ends changes nothing any more: the next one reads the file anyway. */
-static int mrcd_refuse_to_read(struct mrcd_reload *reload_out)
+static bool mrcd_is_ending(const struct mrcd *mrcd)
 {
-	*reload_out = (struct mrcd_reload){0};
-	snprintf(reload_out->error, sizeof(reload_out->error), "the daemon is ending");
-	return -EBUSY;
+	return mrcd->is_over || mrcd->handover != NULL;
 }
 
-/* SIGHUP, mrcctl reload; is_trial: mrcctl reload --check, which is nobody else's business. */
-static int mrcd_read_again(void *context, bool is_trial, struct mrcd_reload *reload_out)
+static int mrcd_reload_now(struct mrcd *mrcd, struct mrcd_reading *reading,
+			   struct mrcd_reload *reload_out)
 {
-	struct mrcd *mrcd = context;
-	char text[160], words[64];
-	int r;
+	char text[160];
+	int r = mrcd_reload(mrcd->worker, &mrcd->conf, reading, false, reload_out);
 
-	if (mrcd->handover != NULL)
-		return mrcd_refuse_to_read(reload_out);
-	if (is_trial)
-		return mrcd_reload(mrcd->worker, &mrcd->conf, true, reload_out);
-	snprintf(words, sizeof(words), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
-	mrcd_notify(0, words);
-	r = mrcd_reload(mrcd->worker, &mrcd->conf, false, reload_out);
 	mrcd_note(mrcd, MRCD_EVENT_RELOADED,
 		  r < 0 ? "it has errors, nothing was changed"
 			: mrcd_plan_text(&reload_out->plan, text, sizeof(text)));
 	mrcd_notify(0, "READY=1");
 	return r;
+}
+
+static void mrcd_on_read(void *context, struct mrcd_reading *reading)
+{
+	struct mrcd_reread *reread = context;
+	struct mrcd *mrcd = reread->mrcd;
+	struct mrcd_reload reload = {0};
+	int r = -EBUSY;
+
+	if (mrcd_is_ending(mrcd)) {
+		mrcd_conf_free(reading->conf);
+		snprintf(reload.error, sizeof(reload.error), "the daemon is ending");
+	} else {
+		mrcd_worker_now(mrcd->worker);
+		r = reread->is_trial
+			    ? mrcd_reload(mrcd->worker, &mrcd->conf, reading, true, &reload)
+			    : mrcd_reload_now(mrcd, reading, &reload);
+	}
+	if (reread->done != NULL)
+		reread->done(reread->done_context, r, &reload);
+	mrcd_reload_fini(&reload);
+	free(reread);
+}
+
+/* SIGHUP, mrcctl reload. */
+static int mrcd_read_again(void *context, bool is_trial, mrcd_reload_fn done, void *done_context)
+{
+	struct mrcd *mrcd = context;
+	struct mrcd_reread *reread;
+	char words[64];
+	int r;
+
+	if (mrcd_is_ending(mrcd))
+		return -EBUSY;
+	reread = malloc(sizeof(*reread));
+	if (reread == NULL)
+		return -ENOMEM;
+	*reread = (struct mrcd_reread){
+		.mrcd = mrcd,
+		.is_trial = is_trial,
+		.done = done,
+		.done_context = done_context,
+	};
+	r = mrcd_reading_ask(mrcd->worker, mrcd->conf->file, mrcd_on_read, reread);
+	if (r < 0) {
+		free(reread);
+		return r;
+	}
+	if (is_trial)
+		return 0;
+	snprintf(words, sizeof(words), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
+	mrcd_notify(0, words);
+	return 0;
 }
 
 /* ---- signals and the service manager ---- */
@@ -164,10 +216,11 @@ static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *contex
 
 static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *context)
 {
-	struct mrcd_reload reload;
+	int r = mrcd_read_again(context, false, NULL, NULL);
 
-	mrcd_read_again(context, false, &reload);
-	mrcd_reload_fini(&reload);
+	if (r < 0)
+		mrcd_err("the configuration cannot be read again: %s",
+			 r == -EBUSY ? "the daemon is ending" : strerror(-r));
 }
 
 static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)
@@ -475,6 +528,7 @@ static int mrcd_run(const char *file)
 	mrcd_free_event(mrcd.sigint);
 	mrcd_free_event(mrcd.sigterm);
 	mrcd_handover_free(mrcd.handover);
+	mrcd.is_over = true;
 	mrcd_worker_free(mrcd.worker);
 	mrcd_conf_free(mrcd.conf);
 	if (mrcd.lock_fd >= 0)

@@ -29,7 +29,13 @@ struct mrcd_control_connection {
 	struct mrcd_control *control; /* the owner */
 	struct bufferevent *bev;      /* ours, with the socket */
 	uid_t uid;
-	bool is_ending; /* reads no more; closed when its last answer is out */
+	bool is_ending;                   /* reads no more; closed when its last answer is out */
+	struct mrcd_control_later *later; /* its answer is to come; NULL: it owes none */
+};
+
+/* Owned by whoever will answer. */
+struct mrcd_control_later {
+	struct mrcd_control_connection *connection; /* NULL: it has gone */
 };
 
 struct mrcd_control {
@@ -38,6 +44,8 @@ struct mrcd_control {
 	char path[108];
 	LIST_HEAD(, mrcd_control_connection) connections; /* ours */
 	uint32_t connection_count;
+	struct mrcd_control_connection
+		*asking; /* whose command is being answered; NULL: nobody's */
 	struct mrcd_log_limit limit;
 };
 
@@ -361,6 +369,8 @@ static void mrcd_control_connection_free(struct mrcd_control_connection *connect
 {
 	LIST_REMOVE(connection, entry);
 	connection->control->connection_count--;
+	if (connection->later != NULL)
+		connection->later->connection = NULL;
 	bufferevent_free(connection->bev);
 	free(connection);
 }
@@ -380,6 +390,21 @@ static void mrcd_control_say(struct mrcd_control_connection *connection, json_t 
 	bufferevent_write(connection->bev, "{\"ok\":false,\"error\":\"out of memory\"}\n", 38);
 }
 
+static void mrcd_control_ask(struct mrcd_control_connection *connection, const char *line,
+			     size_t line_bytes)
+{
+	struct mrcd_control *control = connection->control;
+	bool may_change = connection->uid == 0 || connection->uid == geteuid();
+	json_t *answer;
+
+	mrcd_worker_now(control->worker);
+	control->asking = connection;
+	answer = mrcd_control_answer(control->worker, line, line_bytes, may_change);
+	control->asking = NULL;
+	if (connection->later == NULL)
+		mrcd_control_say(connection, answer);
+}
+
 /*
  * One command at a time: the next is looked at when the answer to the last one
  * has left, so nobody can make us hold more than one answer. Ends the
@@ -387,19 +412,15 @@ static void mrcd_control_say(struct mrcd_control_connection *connection, json_t 
  */
 static void mrcd_control_next(struct mrcd_control_connection *connection)
 {
-	struct mrcd_worker *worker = connection->control->worker;
 	struct evbuffer *in = bufferevent_get_input(connection->bev);
 	struct evbuffer *out = bufferevent_get_output(connection->bev);
-	bool may_change = connection->uid == 0 || connection->uid == geteuid();
 
-	while (evbuffer_get_length(out) == 0) {
+	while (evbuffer_get_length(out) == 0 && connection->later == NULL) {
 		size_t line_bytes;
 		char *line = evbuffer_readln(in, &line_bytes, EVBUFFER_EOL_LF);
 
 		if (line != NULL) {
-			mrcd_worker_now(worker);
-			mrcd_control_say(connection,
-					 mrcd_control_answer(worker, line, line_bytes, may_change));
+			mrcd_control_ask(connection, line, line_bytes);
 			free(line);
 		} else if (evbuffer_get_length(in) >= MRCD_CONTROL_LINE_BYTES_MAX) {
 			mrcd_control_say(connection,
@@ -414,10 +435,45 @@ static void mrcd_control_next(struct mrcd_control_connection *connection)
 			break;
 		}
 	}
-	if (evbuffer_get_length(out) > 0 || connection->is_ending)
+	if (evbuffer_get_length(out) > 0 || connection->is_ending || connection->later != NULL)
 		bufferevent_disable(connection->bev, EV_READ);
 	else
 		bufferevent_enable(connection->bev, EV_READ);
+}
+
+struct mrcd_control_later *mrcd_control_later(struct mrcd_worker *worker)
+{
+	struct mrcd_control_connection *asking =
+		worker->control != NULL ? worker->control->asking : NULL;
+	struct mrcd_control_later *later;
+
+	if (asking == NULL)
+		return NULL;
+	later = malloc(sizeof(*later));
+	if (later == NULL)
+		return NULL;
+	later->connection = asking;
+	asking->later = later;
+	return later;
+}
+
+void mrcd_control_now(struct mrcd_control_later *later)
+{
+	if (later->connection != NULL)
+		later->connection->later = NULL;
+	free(later);
+}
+
+void mrcd_control_say_later(struct mrcd_control_later *later, json_t *answer)
+{
+	struct mrcd_control_connection *connection = later->connection;
+
+	mrcd_control_now(later);
+	if (connection == NULL) {
+		json_decref(answer);
+		return;
+	}
+	mrcd_control_say(connection, answer); /* which goes on with the next when it has left */
 }
 
 static void mrcd_control_on_readable(struct bufferevent *bev, void *context)

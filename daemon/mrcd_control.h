@@ -43,7 +43,8 @@ void mrcd_control_pause(struct mrcd_control *control);
 void mrcd_control_leave(struct mrcd_control *control);
 
 /*
- * What a line is answered: never NULL unless memory is short; new reference.
+ * What a line is answered; new reference. NULL: memory is short, or, to the one whose line it is
+ * on a connection, the answer comes later (reload).
  * may_change: the asker may use commands that change something.
  */
 json_t *mrcd_control_answer(struct mrcd_worker *worker, const char *line, size_t line_bytes,

@@ -25,6 +25,17 @@ json_t *mrcd_control_ok(json_t *result);
 /* Steals `more`. */
 void mrcd_control_extend(json_t *array, json_t *more);
 
+/*
+ * An answer that is given later. Only to a command that came alone, on a connection: NULL
+ * otherwise, or for want of memory. Until then the connection is asked nothing else. What
+ * mrcd_control_later() gave is ended by mrcd_control_say_later(), which steals `answer`, or, when
+ * the command is answered at once after all, by mrcd_control_now().
+ */
+struct mrcd_control_later;
+struct mrcd_control_later *mrcd_control_later(struct mrcd_worker *worker);
+void mrcd_control_say_later(struct mrcd_control_later *later, json_t *answer);
+void mrcd_control_now(struct mrcd_control_later *later);
+
 /* What a command, an object, is answered; as mrcd_control_answer(). */
 json_t *mrcd_control_dispatch(struct mrcd_worker *worker, const json_t *command, bool may_change);
 

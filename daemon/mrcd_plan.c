@@ -149,7 +149,8 @@ static int single_keys_compare(const struct mrcd_conf *running, const struct mrc
 	return r;
 }
 
-void mrcd_plan_hold_back(const struct mrcd_conf *running, struct mrcd_conf *fresh)
+void mrcd_plan_hold_back(const struct mrcd_plan *plan, const struct mrcd_conf *running,
+			 struct mrcd_conf *fresh)
 {
 	for (uint32_t i = 0; i < MRCD_CONF_KEY_COUNT; i++) {
 		const struct mrcd_conf_key *key = &mrcd_conf_keys[i];
@@ -159,10 +160,8 @@ void mrcd_plan_hold_back(const struct mrcd_conf *running, struct mrcd_conf *fres
 			       key->size_bytes);
 	}
 	for (uint32_t i = 0; i < fresh->peer_count; i++) {
-		for (uint32_t n = 0; n < running->peer_count; n++) {
-			if (strcmp(fresh->peers[i].name, running->peers[n].name) == 0)
-				fresh->peers[i].encryption = running->peers[n].encryption;
-		}
+		if (plan->peers[i] != MRCD_PLAN_ADDED)
+			fresh->peers[i].encryption = running->peers[plan->peers_were[i]].encryption;
 	}
 }
 
@@ -337,7 +336,7 @@ static int peers_compare(const struct mrcd_conf *running, const struct mrcd_conf
 {
 	struct named *old_names = names_of(running), *names = names_of(fresh);
 	int r = old_names != NULL && names != NULL && plan->peers != NULL &&
-				plan->is_peer_gone != NULL
+				plan->peers_were != NULL && plan->is_peer_gone != NULL
 			? 0
 			: -ENOMEM;
 
@@ -360,6 +359,7 @@ static int peers_compare(const struct mrcd_conf *running, const struct mrcd_conf
 		plan->peers[i] = old == NULL                      ? MRCD_PLAN_ADDED
 				 : plan->item_count != item_count ? MRCD_PLAN_CHANGED
 								  : MRCD_PLAN_SAME;
+		plan->peers_were[i] = old != NULL ? (uint32_t)(old - running->peers) : 0;
 		plan->peers_same += plan->peers[i] == MRCD_PLAN_SAME;
 	}
 	free(old_names);
@@ -438,6 +438,7 @@ int mrcd_plan_make(const struct mrcd_conf *running, const struct mrcd_conf *fres
 
 	*plan_out = (struct mrcd_plan){
 		.peers = calloc(fresh->peer_count + 1, sizeof(enum mrcd_plan_action)),
+		.peers_were = calloc(fresh->peer_count + 1, sizeof(uint32_t)),
 		.is_peer_gone = calloc(running->peer_count + 1, sizeof(bool)),
 	};
 	r = rails_compare(running, fresh, plan_out);
@@ -456,6 +457,7 @@ void mrcd_plan_fini(struct mrcd_plan *plan)
 {
 	free(plan->items);
 	free(plan->peers);
+	free(plan->peers_were);
 	free(plan->is_peer_gone);
 	*plan = (struct mrcd_plan){0};
 }

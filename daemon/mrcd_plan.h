@@ -43,6 +43,7 @@ struct mrcd_plan {
 	enum mrcd_plan_action rails[MRCD_RAILS_MAX]; /* of the fresh one, by its index */
 	bool is_rail_gone[MRCD_RAILS_MAX];           /* of the one that runs */
 	enum mrcd_plan_action *peers; /* ours; of the fresh one: SAME, ADDED or CHANGED */
+	uint32_t *peers_were;         /* ours; which of the one that runs, where not ADDED */
 	bool *is_peer_gone;           /* ours; of the one that runs */
 	uint32_t keys_changed;        /* peers with other keys */
 	uint32_t rails_same, peers_same;
@@ -59,7 +60,8 @@ void mrcd_plan_fini(struct mrcd_plan *plan);
  * Put into `fresh` what runs, wherever another value waits for a restart: then it is what is in
  * force once the rest was taken.
  */
-void mrcd_plan_hold_back(const struct mrcd_conf *running, struct mrcd_conf *fresh);
+void mrcd_plan_hold_back(const struct mrcd_plan *plan, const struct mrcd_conf *running,
+			 struct mrcd_conf *fresh);
 
 /* Do they join the same rail, by its name, with the same address and port? */
 bool mrcd_plan_path_is(const char *rail, const struct mrcd_conf_path *path,

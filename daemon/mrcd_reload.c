@@ -24,6 +24,7 @@
 struct reloading {
 	struct mrcd_worker *worker;
 	struct mrcd_conf *running; /* ours: what is in force, with the rails and peers there are */
+	struct mrcd_peer **there;  /* ours; by its index: the peer */
 	struct mrcd_conf *fresh;   /* ours until it is in force */
 	struct mrcd_reload *out;
 	/* By the fresh configuration's index: */
@@ -62,19 +63,20 @@ static int refuse(const struct reloading *rl, const char *format, ...)
 /* ---- what runs ---- */
 
 /* As the configuration that is in force would have to be, for what there is: a reload before may not be done. */
-static int running_make(const struct mrcd_worker *worker, struct mrcd_conf **running_out)
+static int running_make(struct reloading *rl)
 {
+	const struct mrcd_worker *worker = rl->worker;
 	struct mrcd_conf *running = malloc(sizeof(*running));
 	uint32_t to[MRCD_RAILS_MAX] = {0};
 
 	if (running == NULL)
 		return -ENOMEM;
+	rl->running = running;
 	*running = *worker->conf; /* services and quotas stay its own */
 	running->peers = calloc(worker->peer_count + 1, sizeof(*running->peers));
-	if (running->peers == NULL) {
-		free(running);
+	rl->there = calloc(worker->peer_count + 1, sizeof(*rl->there));
+	if (running->peers == NULL || rl->there == NULL)
 		return -ENOMEM;
-	}
 	running->rail_count = 0;
 	running->peer_count = 0;
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
@@ -93,9 +95,8 @@ static int running_make(const struct mrcd_worker *worker, struct mrcd_conf **run
 		mrcd_peer_listed(worker->peers[i], peer);
 		for (uint8_t p = 0; p < peer->path_count; p++)
 			peer->paths[p].rail_index = to[peer->paths[p].rail_index];
-		running->peer_count++;
+		rl->there[running->peer_count++] = worker->peers[i];
 	}
-	*running_out = running;
 	return 0;
 }
 
@@ -138,7 +139,7 @@ static int fates_find(struct reloading *rl)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < rl->fresh->peer_count; i++) {
 		if (rl->out->plan.peers[i] != MRCD_PLAN_ADDED)
-			rl->peers[i] = mrcd_worker_peer(worker, rl->fresh->peers[i].name);
+			rl->peers[i] = rl->there[rl->out->plan.peers_were[i]];
 	}
 	return 0;
 }
@@ -255,7 +256,7 @@ static int peers_check(const struct reloading *rl)
 
 		if (!rl->out->plan.is_peer_gone[i])
 			continue;
-		peer = mrcd_worker_peer(rl->worker, name);
+		peer = rl->there[i];
 		mrc_conn_info(mrcd_peer_conn(peer), &info);
 		holder = rl->worker->clients != NULL
 				 ? mrcd_client_side_holder(rl->worker->clients, peer, &pid)
@@ -577,7 +578,7 @@ static void peers_apply(struct reloading *rl)
 	}
 	for (uint32_t i = 0; i < rl->running->peer_count; i++) {
 		if (rl->out->plan.is_peer_gone[i])
-			mrcd_peer_doom(mrcd_worker_peer(worker, rl->running->peers[i].name));
+			mrcd_peer_doom(rl->there[i]);
 	}
 	for (uint32_t i = 0; i < rl->peers_new_count; i++) {
 		worker->peers[worker->peer_count++] = rl->peers_new[i];
@@ -610,7 +611,7 @@ static void apply(struct reloading *rl, struct mrcd_conf **conf)
 	struct mrcd_worker *worker = rl->worker;
 	struct mrcd_conf *old = *conf;
 
-	mrcd_plan_hold_back(rl->running, rl->fresh);
+	mrcd_plan_hold_back(&rl->out->plan, rl->running, rl->fresh);
 	*conf = rl->fresh;
 	worker->conf = rl->fresh;
 	rails_apply(rl);
@@ -648,7 +649,7 @@ static void log_plan(const char *file, const struct mrcd_reload *out)
 
 static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_trial)
 {
-	int r = running_make(rl->worker, &rl->running);
+	int r = running_make(rl);
 
 	if (r == 0)
 		r = mrcd_plan_make(rl->running, rl->fresh, &rl->out->plan);
@@ -672,16 +673,17 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 	return r;
 }
 
-int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, bool is_trial,
-		struct mrcd_reload *reload_out)
+int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, struct mrcd_reading *reading,
+		bool is_trial, struct mrcd_reload *reload_out)
 {
-	struct reloading rl = {.worker = worker, .out = reload_out};
+	struct reloading rl = {.worker = worker, .fresh = reading->conf, .out = reload_out};
 	char file[sizeof((*conf)->file)];
-	int r;
+	int r = reading->r;
 
+	reading->conf = NULL;
 	*reload_out = (struct mrcd_reload){0};
 	snprintf(file, sizeof(file), "%s", (*conf)->file);
-	r = mrcd_conf_load(file, complain, reload_out, &rl.fresh);
+	snprintf(reload_out->error, sizeof(reload_out->error), "%s", reading->error);
 	if (r == 0 && mrcd_renewal_is_moving(worker)) {
 		r = -EBUSY;
 		snprintf(reload_out->error, sizeof(reload_out->error),
@@ -698,6 +700,7 @@ int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, bool is_tri
 		log_plan(file, reload_out);
 	running_free(rl.running);
 	mrcd_conf_free(rl.fresh);
+	free(rl.there);
 	free(rl.peers);
 	free(rl.peers_new);
 	return r < 0 && r != -EBUSY ? -EINVAL : r;

@@ -10,12 +10,14 @@
  * What is added runs when the call returns. What goes, goes by mrcd_renewal.h, while the rest runs
  * on and when nobody is cut off by it.
  *
- * Threads: the worker's loop.  I/O: reads files, opens sockets, logs.
+ * Threads: the worker's loop; the file is read on another (mrcd_reading.h).  I/O: opens sockets,
+ *          logs.
  */
 #ifndef MRCD_RELOAD_H
 #define MRCD_RELOAD_H
 
 #include "mrcd_plan.h"
+#include "mrcd_reading.h"
 #include "mrcd_worker.h"
 
 /* What came of it. */
@@ -25,13 +27,13 @@ struct mrcd_reload {
 };
 
 /*
- * Read conf->file again. On success *conf is the one just read, the worker's too, and the old one
- * is freed. is_trial: only look what would happen. Logged.
+ * Of what was read, or could not be, from (*conf)->file. On success *conf is that one, the
+ * worker's too, and the old one is freed. is_trial: only look what would happen. Logged.
  * -EINVAL: nothing was changed. -EBUSY: likewise; rails or paths of the reload before are being
- * closed. *reload_out is the caller's to fini in any case.
+ * closed. reading->conf is taken and *reload_out the caller's to fini in any case.
  */
-int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, bool is_trial,
-		struct mrcd_reload *reload_out);
+int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, struct mrcd_reading *reading,
+		bool is_trial, struct mrcd_reload *reload_out);
 void mrcd_reload_fini(struct mrcd_reload *reload);
 
 #endif

@@ -26,6 +26,7 @@
 #include "mrcd_nic.h"
 #include "mrcd_offload.h"
 #include "mrcd_peer.h"
+#include "mrcd_reading.h"
 #include "mrcd_renewal.h"
 #include "mrcd_trace.h"
 
@@ -457,7 +458,8 @@ void mrcd_worker_free(struct mrcd_worker *worker)
 		mrcd_peer_free(worker->loop_ends[i]);
 	free(worker->peers);
 	mrcd_lookout_free(worker->lookout);
-	/* Last: a driver or a card that hangs holds up nothing but our end. */
+	/* Last: a driver, a card or a file that hangs holds up nothing but our end. */
+	mrcd_readings_free(worker->readings);
 	mrcd_cards_free(worker->cards);
 	mrcd_nics_free(worker->nics);
 	if (worker->look_event != NULL)

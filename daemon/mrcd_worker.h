@@ -37,8 +37,12 @@ struct mrcd_health;      /* mrcd_health.h */
 struct mrcd_nics;        /* mrcd_nic.h */
 struct mrcd_offload;     /* mrcd_offload.h */
 struct mrcd_traces;      /* mrcd_trace.h */
+struct mrcd_readings;    /* mrcd_reading.h */
 struct mrcd_reload;      /* mrcd_reload.h */
 struct mrcd_renewal;     /* mrcd_renewal.h */
+
+/* What came of a reload: r as mrcd_reload(), *reload for as long as the call lasts. */
+typedef void (*mrcd_reload_fn)(void *context, int r, const struct mrcd_reload *reload);
 
 struct mrcd_worker {
 	struct event_base *base; /* ours */
@@ -74,10 +78,15 @@ struct mrcd_worker {
 	struct mrcd_lookout *lookout; /* ours */
 	bool is_in_look;              /* in look_event's callback, which pumps who is kicked */
 	TAILQ_HEAD(mrcd_peer_list, mrcd_peer) kicked; /* by it */
-	/* Reads the configuration again, as mrcd_reload(); main()'s. NULL: nobody can. */
-	int (*read_again)(void *context, bool is_trial, struct mrcd_reload *reload_out);
+	/*
+	 * Reads the configuration again, off the loop, and reloads with it; main()'s. `done` is
+	 * called once, later; after an error (-EBUSY: the daemon ends, -ENOMEM, -EAGAIN) it is
+	 * not. NULL: nobody can.
+	 */
+	int (*read_again)(void *context, bool is_trial, mrcd_reload_fn done, void *done_context);
 	void *read_again_context;
-	struct mrcd_renewal *renewal; /* ours: what a reload has begun; NULL: no reload yet */
+	struct mrcd_readings *readings; /* ours; NULL: nothing was read again yet */
+	struct mrcd_renewal *renewal;   /* ours: what a reload has begun; NULL: no reload yet */
 };
 
 /* CLOCK_MONOTONIC, read afresh. */

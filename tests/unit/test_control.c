@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,6 +21,7 @@
 #include "mrcd_drain.h"
 #include "mrcd_log.h"
 #include "mrcd_peer.h"
+#include "mrcd_reload.h"
 #include "mrcd_stall.h"
 #include "mrcd_worker.h"
 
@@ -502,6 +504,103 @@ static void control_answers_line_by_line(void **state)
 	close(fd);
 }
 
+/* ---- answers that come later ---- */
+
+static struct {
+	int r; /* refused at once with it */
+	bool is_trial;
+	mrcd_reload_fn done; /* NULL: nobody waits */
+	void *done_context;
+} reread;
+
+static int read_again(void *context, bool is_trial, mrcd_reload_fn done, void *done_context)
+{
+	reread.is_trial = is_trial;
+	reread.done = reread.r == 0 ? done : NULL;
+	reread.done_context = done_context;
+	return reread.r;
+}
+
+static void reread_end(int r, const char *error)
+{
+	struct mrcd_reload reload = {0};
+	mrcd_reload_fn done = reread.done;
+
+	reread.done = NULL;
+	snprintf(reload.error, sizeof(reload.error), "%s", error);
+	done(reread.done_context, r, &reload);
+}
+
+static void until_reread(struct stage *stage)
+{
+	for (int i = 0; i < TURNS_MAX && reread.done == NULL; i++)
+		turn(stage);
+	assert_non_null(reread.done);
+}
+
+/* Others are answered meanwhile, and the same one in the order it asked. */
+static void control_answers_a_reload_when_it_is_done(void **state)
+{
+	struct stage *stage = *state;
+	int fd = dial(stage), other = dial(stage);
+	char text[4096];
+
+	stage->worker->read_again = read_again;
+	say(fd, "{\"command\":\"reload\",\"check\":true}\n{\"command\":\"channels\"}\n");
+	until_reread(stage);
+	assert_true(reread.is_trial);
+	say(other, "{\"command\":\"clients\"}\n");
+	assert_string_equal(hear(stage, other, text), "{\"ok\":true,\"result\":[]}");
+	assert_true(recv(fd, text, 1, MSG_DONTWAIT) < 0);
+	reread_end(-EINVAL, "it is wrong");
+	assert_string_equal(hear(stage, fd, text),
+			    "{\"ok\":false,\"error\":\"nothing was changed: it is wrong\"}");
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	say(fd, "{\"command\":\"reload\"}\n");
+	until_reread(stage);
+	assert_false(reread.is_trial);
+	reread_end(0, "");
+	assert_non_null(strstr(hear(stage, fd, text), "\"unchanged\""));
+	/* Refused at once. */
+	reread.r = -EBUSY;
+	say(fd, "{\"command\":\"reload\"}\n{\"command\":\"channels\"}\n");
+	assert_string_equal(
+		hear(stage, fd, text),
+		"{\"ok\":false,\"error\":\"nothing was changed: the daemon is ending\"}");
+	assert_string_equal(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}");
+	reread.r = 0;
+	close(fd);
+	close(other);
+}
+
+static void control_says_nothing_to_who_has_gone_while_he_waited(void **state)
+{
+	struct stage *stage = *state;
+	int fd = dial(stage);
+	json_t *answer;
+
+	stage->worker->read_again = read_again;
+	say(fd, "{\"command\":\"reload\"}\n");
+	until_reread(stage);
+	close(fd);
+	turn(stage);
+	reread_end(-EINVAL, "");
+	/* Nor when the socket has gone. */
+	fd = dial(stage);
+	say(fd, "{\"command\":\"reload\"}\n");
+	until_reread(stage);
+	mrcd_control_free(stage->worker->control);
+	stage->worker->control = NULL;
+	reread_end(0, "");
+	assert_true(is_closed(stage, fd));
+	close(fd);
+	/* Nobody waits for what is asked without a connection. */
+	answer = ask(stage, "{\"command\":\"reload\"}", true);
+	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "not asked"));
+	assert_null(reread.done);
+	json_decref(answer);
+}
+
 static void control_answers_those_who_have_closed_their_half(void **state)
 {
 	struct stage *stage = *state;
@@ -619,6 +718,8 @@ int main(void)
 		TEST(control_lets_a_kind_of_rail_describe_its_own),
 		TEST(control_breaks_things_on_purpose_where_that_was_asked_for_only),
 		TEST(control_answers_line_by_line),
+		TEST(control_answers_a_reload_when_it_is_done),
+		TEST(control_says_nothing_to_who_has_gone_while_he_waited),
 		TEST(control_answers_those_who_have_closed_their_half),
 		TEST(control_ends_a_connection_with_an_endless_line),
 		TEST(control_turns_away_more_than_it_serves_and_recovers),
@@ -626,5 +727,6 @@ int main(void)
 		TEST(control_socket_is_for_everybody_and_replaces_a_dead_ones),
 	};
 
+	signal(SIGPIPE, SIG_IGN); /* as the daemon has it */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

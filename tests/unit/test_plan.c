@@ -251,7 +251,7 @@ static void every_key_is_taken_or_waits_as_the_table_says(void **state)
 				 plan.item_count > 0 ? mrcd_plan_action_name(plan.items[0].action)
 						     : "none");
 		/* What waits is as it was, so that the next reload says so again. */
-		mrcd_plan_hold_back(old, fresh);
+		mrcd_plan_hold_back(&plan, old, fresh);
 		mrcd_plan_fini(&plan);
 		assert_int_equal(mrcd_plan_make(old, fresh, &plan), 0);
 		assert_int_equal(plan.item_count, want == MRCD_PLAN_WAITS ? 0 : 1);
@@ -269,10 +269,19 @@ static void encryption_of_a_peer_that_is_there_is_held_back(void **state)
 	struct mrcd_conf *fresh =
 		conf_of(TOP "encryption: preferred\n" RAILS PEERS
 			    "  - {name: d, paths: [{rail: r0, address: 10.0.0.4}]}\n");
+	struct mrcd_conf_peer first = fresh->peers[0];
+	struct mrcd_plan plan;
 
-	mrcd_plan_hold_back(old, fresh);
+	/* They need not be in the same order: c, b, d. */
+	fresh->peers[0] = fresh->peers[1];
+	fresh->peers[1] = first;
+	old->peers[1].encryption = MRCD_ENCRYPTION_REQUIRED;
+	assert_int_equal(mrcd_plan_make(old, fresh, &plan), 0);
+	mrcd_plan_hold_back(&plan, old, fresh);
+	mrcd_plan_fini(&plan);
 	assert_int_equal(fresh->encryption, MRCD_ENCRYPTION_OFF);
-	assert_int_equal(fresh->peers[0].encryption, MRCD_ENCRYPTION_OFF);
+	assert_int_equal(fresh->peers[0].encryption, MRCD_ENCRYPTION_REQUIRED);
+	assert_int_equal(fresh->peers[1].encryption, MRCD_ENCRYPTION_OFF);
 	assert_int_equal(fresh->peers[2].encryption, MRCD_ENCRYPTION_PREFERRED);
 	mrcd_conf_free(old);
 	mrcd_conf_free(fresh);
