@@ -55,7 +55,7 @@
 #include "mrcd_service.h"
 #include "mrcd_stall.h"
 
-#define MRCD_ABI_WITH_DRAIN    2U    /* MRC_CQE_DRAIN and MRC_STATUS_DRAINING */
+#define MRCD_ABI_WITH_DRAIN    2U    /* MRC_CQE_DRAIN, MRC_STATUS_DRAINING, MRC_CQE_UNLISTENED */
 #define MRCD_TURN_ENTRIES_MAX  256U  /* submissions of one client in one turn */
 #define MRCD_TURN_SEEN_MAX     1024U /* completions of one client looked back on in one turn */
 #define MRCD_TURN_REQUESTS_MAX 16U   /* named requests of one client in one turn */

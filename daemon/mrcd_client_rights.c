@@ -3,18 +3,34 @@
  * mrcd_client_rights - rules that have changed, held against what clients have
  *
  * A right is asked for where something begins: LISTEN, CONNECT. A daemon that goes
- * on with another configuration has to ask again. No completion says that a
- * listener is over, and none is needed: nobody comes any more, and to listen again
- * is answered NOT_ALLOWED.
+ * on with another configuration has to ask again.
  */
 #include <string.h>
 
 #include "mrcd_client_impl.h"
 
+/* That a listener is over; a program that does not read its answers learns it when it listens again. */
+static void tell_unlistened(struct mrcd_client *client, uint32_t id)
+{
+	const struct mrc_cqe cqe = {
+		.type = MRC_CQE_UNLISTENED,
+		.channel = id,
+		.status = MRC_STATUS_NOT_ALLOWED,
+	};
+
+	if (client->abi_version < MRCD_ABI_WITH_DRAIN)
+		return;
+	if (client->answers_unread >= MRCD_ANSWERS_MAX)
+		mrcd_client_take_seen(client, UINT32_MAX);
+	if (client->answers_unread < MRCD_ANSWERS_MAX && !client->is_dead)
+		mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
+}
+
 static void hold_listeners(struct mrcd_client *client)
 {
 	for (uint32_t i = 0; i < client->listeners_max; i++) {
 		struct mrcd_listener *listener = &client->listeners[i];
+		uint32_t id;
 
 		if (listener->id == 0 ||
 		    mrcd_client_may(client, MRCD_USE_LISTEN, listener->service.name))
@@ -23,13 +39,15 @@ static void hold_listeners(struct mrcd_client *client)
 			  "from it",
 			  client->name, (int)client->creds.pid, (int)client->creds.uid,
 			  listener->service.name);
+		id = listener->id;
 		mrcd_listener_close(client, listener);
+		tell_unlistened(client, id);
 	}
 }
 
 static void hold_channels(struct mrcd_client *client)
 {
-	/* Many channels are of one service, and to ask may be to ask for a user's groups. */
+	/* Many channels are of one service, and there may be rules for a thousand. */
 	const struct mrcd_channel *last = NULL;
 	enum mrcd_use use, last_use = MRCD_USE_LISTEN;
 	bool may = false;

@@ -378,6 +378,23 @@ static void take_drain(struct mrc_client *client, const struct mrc_cqe *cqe)
 		mrc_client_park(client, parked, MRC_EVENT_DRAIN);
 }
 
+/* The program may have closed it meanwhile. */
+static void take_unlistened(struct mrc_client *client, const struct mrc_cqe *cqe)
+{
+	struct mrc_listener *listener = listener_find(client, cqe->channel);
+
+	if (cqe->status >= MRC_STATUS_OK) {
+		breach(client, "UNLISTENED with status %d", cqe->status);
+		return;
+	}
+	if (!listener)
+		return;
+	listener->status = cqe->status;
+	/* Else the program has not seen it begin. */
+	if (!mrc_list_is_linked(&listener->parked.node))
+		mrc_client_park(client, &listener->parked, MRC_EVENT_LISTENING);
+}
+
 int mrc_client_take_in(struct mrc_client *client)
 {
 	char text[MRC_REASON_BYTES_MAX + 1];
@@ -424,6 +441,9 @@ int mrc_client_take_in(struct mrc_client *client)
 		break;
 	case MRC_CQE_DRAIN:
 		take_drain(client, &cqe);
+		break;
+	case MRC_CQE_UNLISTENED:
+		take_unlistened(client, &cqe);
 		break;
 	default:
 		breach(client, "completion of unknown type %u", cqe.type);

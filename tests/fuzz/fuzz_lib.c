@@ -518,7 +518,7 @@ static void daemon_takes(struct program *p)
 
 static struct mrc_cqe cqe_draft(struct program *p)
 {
-	struct mrc_cqe cqe = {.type = (uint8_t)(1 + fuzz_below(&p->in, 7)),
+	struct mrc_cqe cqe = {.type = (uint8_t)(1 + fuzz_below(&p->in, MRC_CQE_UNLISTENED)),
 			      .channel = fuzz_below(&p->in, 8)};
 	const struct mrc_sqe *sqe = &p->sqes[fuzz_below(&p->in, 8)];
 	uint64_t user = p->users[fuzz_below(&p->in, 8)];
@@ -560,6 +560,13 @@ static struct mrc_cqe cqe_draft(struct program *p)
 		break;
 	case MRC_CQE_GAP:
 		cqe.number = p->number[cqe.channel]++;
+		break;
+	case MRC_CQE_DRAIN:
+		cqe.status = is_good ? MRC_STATUS_DRAINING : MRC_STATUS_OK;
+		break;
+	case MRC_CQE_UNLISTENED:
+		cqe.channel = 1;
+		cqe.status = MRC_STATUS_NOT_ALLOWED;
 		break;
 	default:
 		cqe.status = is_good ? 0 : MRC_STATUS_PEER_DIED;

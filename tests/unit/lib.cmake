@@ -6,6 +6,7 @@ mrc_unit_test(lib_client mrc_static)
 mrc_unit_test(lib_breach mrc_static)
 mrc_unit_test(lib_drain mrc_static)
 mrc_unit_test(lib_outcome mrc_static)
+mrc_unit_test(lib_unlistened mrc_static)
 mrc_unit_test(lib_wait mrc_static)
 
 add_test(NAME unit.lib_symbols

@@ -59,7 +59,7 @@ static void a_name_goes_to_who_may_offer_it(void **state)
 	struct lab *lab = *state;
 	struct mrc_event_in ev;
 	struct prog prog, heir;
-	struct mrc_cqe cqe;
+	struct mrc_cqe cqe, told;
 	uint32_t listener;
 
 	if (!is_root())
@@ -78,6 +78,9 @@ static void a_name_goes_to_who_may_offer_it(void **state)
 	assert_int_equal(ev.channel.id, 77);
 	assert_int_equal(ev.channel.outcome, MRC_OUT_NO_SERVICE);
 	assert_int_equal(prog_expect(&prog, MRC_CQE_CLOSED).status, MRC_STATUS_CLOSED);
+	told = prog_expect(&prog, MRC_CQE_UNLISTENED);
+	assert_int_equal(told.channel, listener);
+	assert_int_equal(told.status, MRC_STATUS_NOT_ALLOWED);
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_ACCEPT, .channel = cqe.channel});
 	lab_turn(lab);
 	assert_int_equal(peer_saw(&peer_c, MRC_EV_CH_ACCEPT, &ev), 1);
@@ -88,7 +91,7 @@ static void a_name_goes_to_who_may_offer_it(void **state)
 	lab_call(lab, "x", 79);
 	prog_expect(&heir, MRC_CQE_INCOMING);
 	prog_expect_nothing(&prog);
-	/* It does not know, and may say what it would say. */
+	/* It need not have read that, and may say what it would say. */
 	prog_submit(&prog, (struct mrc_sqe){.op = MRC_SQE_UNLISTEN, .channel = listener});
 	prog_request(&prog, MRC_ABI_REQ_LISTEN, "x", 0, 6);
 	lab_turn(lab);
@@ -96,6 +99,39 @@ static void a_name_goes_to_who_may_offer_it(void **state)
 	assert_false(prog_is_ended(&prog));
 	prog_leave(&heir);
 	prog_leave(&prog);
+}
+
+/* An older program would not know the entry, and one that reads nothing has no room for it. */
+static void who_cannot_be_told_is_not(void **state)
+{
+	struct lab *lab = *state;
+	struct prog older, deaf;
+	struct mrcd_client *client;
+
+	if (!is_root())
+		skip();
+	prog_attach_as(lab, &older, "older", MAY_USE);
+	prog_listen(lab, &older, "x");
+	client = lab->worker.clients->clients[0];
+	assert_string_equal(client->name, "older");
+	client->abi_version = 1;
+	rules_change(lab);
+	prog_expect_nothing(&older);
+	lab->secret_user = MAY_USE;
+	prog_attach_as(lab, &deaf, "deaf", MAY_USE);
+	prog_request(&deaf, MRC_ABI_REQ_LISTEN, "x", 0, 5);
+	lab_turn(lab);
+	client = lab->worker.clients->clients[1];
+	assert_int_equal(client->answers_unread, 1);
+	client->answers_unread = MRCD_ANSWERS_MAX;
+	rules_change(lab);
+	assert_int_equal(client->answers_unread, MRCD_ANSWERS_MAX);
+	assert_int_equal(client->listener_count, 0);
+	client->answers_unread = 1;
+	prog_expect(&deaf, MRC_CQE_LISTENING);
+	prog_expect_nothing(&deaf);
+	prog_leave(&deaf);
+	prog_leave(&older);
 }
 
 static void a_channel_is_closed_as_if_its_program_had_done_so(void **state)
@@ -175,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rights_test(a_name_goes_to_who_may_offer_it),
+		rights_test(who_cannot_be_told_is_not),
 		rights_test(a_channel_is_closed_as_if_its_program_had_done_so),
 		rights_test(a_channel_that_came_in_goes_with_the_right_to_listen),
 	};

@@ -67,7 +67,9 @@ enum mrc_status {
 };
 
 enum mrc_event_type {
-	MRC_EVENT_LISTENING = 1, /* listener, status, user */
+	MRC_EVENT_LISTENING =
+		1, /* listener, status, user. Once more, with NOT_ALLOWED, when the right
+				  * to offer it is taken away: nobody comes any more, close it */
 	MRC_EVENT_INCOMING = 2,  /* listener, channel: accept or refuse it */
 	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; answers mrc_accept_incoming() too,
 				  * with user 0. On failure nothing more comes: free the channel
@@ -175,7 +177,10 @@ int mrc_wait(struct mrc_client *client, int64_t timeout_ns);
 
 /* ---- channels ---- */
 
-/* Offer a service: answered by MRC_EVENT_LISTENING. -EINVAL (name), -EAGAIN (try later). */
+/*
+ * Offer a service: answered by MRC_EVENT_LISTENING, and so is its end when the daemon's rules
+ * change. -EINVAL (name), -EAGAIN (try later).
+ */
 int mrc_listen_start(struct mrc_client *client, const char *service, uint64_t user,
 		     struct mrc_listener **listener_out);
 /*

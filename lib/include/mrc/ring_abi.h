@@ -64,8 +64,8 @@ extern "C" {
 #endif
 
 #define MRC_ABI_MAGIC          0x4943524dU /* "MRCI", little-endian */
-#define MRC_ABI_VERSION        2U          /* the newest that is spoken; 2: MRC_CQE_DRAIN */
-#define MRC_ABI_VERSION_OLDEST 1U          /* one back */
+#define MRC_ABI_VERSION        2U /* the newest that is spoken; 2: MRC_CQE_DRAIN, _UNLISTENED */
+#define MRC_ABI_VERSION_OLDEST 1U /* one back */
 
 #define MRC_NAME_LEN_MAX       63U  /* a host or service name, without its 0 */
 #define MRC_ABI_TARGET_BYTES   136U /* "host/service", 0-terminated */
@@ -187,6 +187,10 @@ enum mrc_cqe_type {
 	/* Since version 2. status: DRAINING, a host is being drained; OK, it is not any longer.
 	 * channel: the peer's host, of an open channel; 0: this host. */
 	MRC_CQE_DRAIN = 10,
+	/* Since version 2. channel = listener id, status: NOT_ALLOWED, the right to it was taken
+	 * away. It is over, and an UNLISTEN of it changes nothing. An answer without a channel; one
+	 * that there is no room for is not given. */
+	MRC_CQE_UNLISTENED = 11,
 };
 
 /*
