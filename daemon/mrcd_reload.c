@@ -74,7 +74,7 @@ static int running_make(struct reloading *rl)
 	rl->running = running;
 	*running = *worker->conf; /* services and quotas stay its own */
 	running->peers = calloc(worker->peer_count + 1, sizeof(*running->peers));
-	rl->there = calloc(worker->peer_count + 1, sizeof(*rl->there));
+	rl->there = calloc(worker->peer_count + 1, sizeof(struct mrcd_peer *));
 	if (running->peers == NULL || rl->there == NULL)
 		return -ENOMEM;
 	running->rail_count = 0;
@@ -663,7 +663,7 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 		r = peers_check(rl);
 	if (r == 0)
 		r = system_check(rl);
-	if (r < 0 || is_trial)
+	if (r != 0 || is_trial)
 		return r;
 	r = prepare(rl);
 	if (r < 0)

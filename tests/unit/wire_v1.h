@@ -18,20 +18,20 @@
 #define WIRE_V1_AUTH_BYTES  16U
 
 /* A header's fields in the order of the wire, `version` and `reserved` left out: X(enumerator, member, type) */
-#define WIRE_V1_HDR_FIELDS(X)                                                                \
-	X(TYPE, type, uint8_t)                                                               \
-	X(FLAGS, flags, uint16_t)                                                            \
-	X(CONN_EPOCH, conn_epoch, uint32_t)                                                  \
-	X(PATH_EPOCH, path_epoch, uint32_t)                                                  \
-	X(WRITER_PATH, writer_path, uint16_t)                                                \
-	X(WRITER_EPOCH, writer_epoch, uint32_t)                                              \
-	X(CHANNEL, channel, uint32_t)                                                        \
-	X(BODY_LEN, body_len, uint32_t)                                                      \
-	X(MSG, msg, uint64_t)                                                                \
-	X(OFFSET, offset, uint64_t)                                                          \
-	X(MSG_LEN, msg_len, uint64_t)                                                        \
-	X(ADDR, addr, uint64_t)                                                              \
-	X(ARG, arg, uint64_t)                                                                \
+#define WIRE_V1_HDR_FIELDS(X)                   \
+	X(TYPE, type, uint8_t)                  \
+	X(FLAGS, flags, uint16_t)               \
+	X(CONN_EPOCH, conn_epoch, uint32_t)     \
+	X(PATH_EPOCH, path_epoch, uint32_t)     \
+	X(WRITER_PATH, writer_path, uint16_t)   \
+	X(WRITER_EPOCH, writer_epoch, uint32_t) \
+	X(CHANNEL, channel, uint32_t)           \
+	X(BODY_LEN, body_len, uint32_t)         \
+	X(MSG, msg, uint64_t)                   \
+	X(OFFSET, offset, uint64_t)             \
+	X(MSG_LEN, msg_len, uint64_t)           \
+	X(ADDR, addr, uint64_t)                 \
+	X(ARG, arg, uint64_t)                   \
 	X(BODY_CRC, body_crc, uint32_t)
 
 enum {
@@ -41,8 +41,8 @@ enum {
 		WIRE_V1_FIELDS
 };
 
-/* For initializers: of an array by its enumerators, and of either time's header. */
-#define WIRE_V1_FIELD_OF_HDR(id, member, type) [WIRE_V1_##id] = hdr->member,
+/* For initializers: of an array, in the order of the enumerators, and of either time's header. */
+#define WIRE_V1_FIELD_OF_HDR(id, member, type) hdr->member,
 #define WIRE_V1_HDR_OF_FIELD(id, member, type) .member = (type)fields[WIRE_V1_##id],
 
 typedef uint32_t (*wire_v1_crc_fn)(uint32_t crc, const void *data, size_t len);
@@ -62,18 +62,18 @@ struct wire_v1_hello {
 };
 
 /* From one hello to another, of whatever time: what both have. */
-#define WIRE_V1_HELLO_COPY(to, from)                                     \
-	do {                                                             \
-		memcpy((to)->host, (from)->host, sizeof((to)->host));    \
+#define WIRE_V1_HELLO_COPY(to, from)                                           \
+	do {                                                                   \
+		memcpy((to)->host, (from)->host, sizeof((to)->host));          \
 		memcpy((to)->to_host, (from)->to_host, sizeof((to)->to_host)); \
-		memcpy((to)->nonce, (from)->nonce, sizeof((to)->nonce)); \
-		(to)->boot_id = (from)->boot_id;                         \
-		(to)->peer_boot_id = (from)->peer_boot_id;               \
-		(to)->conn_epoch = (from)->conn_epoch;                   \
-		(to)->conn_epoch_last = (from)->conn_epoch_last;         \
-		(to)->path_epoch_last = (from)->path_epoch_last;         \
-		(to)->path_id = (from)->path_id;                         \
-		(to)->is_direct_capable = (from)->is_direct_capable;     \
+		memcpy((to)->nonce, (from)->nonce, sizeof((to)->nonce));       \
+		(to)->boot_id = (from)->boot_id;                               \
+		(to)->peer_boot_id = (from)->peer_boot_id;                     \
+		(to)->conn_epoch = (from)->conn_epoch;                         \
+		(to)->conn_epoch_last = (from)->conn_epoch_last;               \
+		(to)->path_epoch_last = (from)->path_epoch_last;               \
+		(to)->path_id = (from)->path_id;                               \
+		(to)->is_direct_capable = (from)->is_direct_capable;           \
 	} while (0)
 
 void wire_v1_hello_encode(const struct wire_v1_hello *hello, uint8_t out[WIRE_V1_HELLO_BYTES]);
