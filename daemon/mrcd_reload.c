@@ -666,7 +666,7 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 	if (r != 0 || is_trial)
 		return r;
 	r = prepare(rl);
-	if (r < 0)
+	if (r != 0)
 		undo(rl);
 	else
 		apply(rl, conf);

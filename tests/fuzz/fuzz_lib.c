@@ -197,6 +197,9 @@ static void event_take(struct program *p, const struct mrc_event *event)
 		for (uint32_t c = 0; c < CHANNELS_MAX; c++)
 			FUZZ_CHECK(p->waits[c] == 0);
 		break;
+	case MRC_EVENT_DRAIN:
+		FUZZ_CHECK(event->status == MRC_STATUS_DRAINING || event->status == MRC_STATUS_OK);
+		break;
 	default:
 		FUZZ_CHECK(!"an event of no type");
 	}
