@@ -164,7 +164,8 @@ int mrcd_tcp_new(struct mrcd_rail *rail, const struct mrcd_tcp_upgrade *upgrade,
 	tcp->upgrade = upgrade;
 	tcp->listen_fd = -1;
 	TAILQ_INIT(&tcp->inbound);
-	TAILQ_INIT(&tcp->outbound);
+	for (uint32_t i = 0; i < MRCD_TCP_BUCKETS; i++)
+		TAILQ_INIT(&tcp->outbound[i]);
 	LIST_INIT(&tcp->links);
 	LIST_INIT(&tcp->dead);
 	mrcd_strangers_init(&tcp->strangers);

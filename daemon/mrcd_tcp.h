@@ -32,6 +32,9 @@ struct mrcd_tcp_link;
 struct mrcd_tcp_seal;
 struct mrcd_tcp_attempt;
 
+/* Attempts that go out, by whom they are for: thousands of peers may be out of reach at once. */
+#define MRCD_TCP_BUCKETS       1024U
+
 #define MRCD_TCP_STAGING_BYTES (64U * 1024U)
 #define MRCD_TCP_RECORDS_BYTES (MRCD_SEAL_RECORD_MAX + 128U * 1024U)
 /* A header with the longest control body, cut off by the end of a read. */
@@ -61,6 +64,8 @@ struct mrcd_tcp_upgrade {
 	void *context;
 };
 
+TAILQ_HEAD(mrcd_tcp_bucket, mrcd_tcp_attempt);
+
 /* The tcp part of one rail. Lives until its rail is closed and its last link is gone. */
 struct mrcd_tcp {
 	struct mrcd_rail *rail;                 /* the worker's */
@@ -75,8 +80,8 @@ struct mrcd_tcp {
 	socklen_t own_len;           /* 0: none so far */
 	int listen_error;            /* last one logged */
 
-	TAILQ_HEAD(, mrcd_tcp_attempt) inbound; /* oldest first */
-	TAILQ_HEAD(, mrcd_tcp_attempt) outbound;
+	TAILQ_HEAD(, mrcd_tcp_attempt) inbound;            /* oldest first */
+	struct mrcd_tcp_bucket outbound[MRCD_TCP_BUCKETS]; /* those for one peer are in one */
 	uint32_t inbound_count;
 	struct mrcd_strangers strangers;
 	struct mrcd_resolver *resolver; /* ours */

@@ -45,6 +45,14 @@ static void timer_set(struct mrcd_tcp_attempt *attempt, uint64_t ns_max)
 	event_add(&attempt->timer, &timeout);
 }
 
+/* Where a peer's attempts are. Peers lie at regular distances, so their addresses are mixed well. */
+static uint32_t bucket_of(const struct mrcd_peer *peer)
+{
+	struct mrc_rng rng = {.state = (uintptr_t)peer};
+
+	return (uint32_t)(mrc_rng_next(&rng) % MRCD_TCP_BUCKETS);
+}
+
 static void attempt_free(struct mrcd_tcp_attempt *attempt)
 {
 	struct mrcd_tcp *tcp = attempt->tcp;
@@ -53,7 +61,7 @@ static void attempt_free(struct mrcd_tcp_attempt *attempt)
 		TAILQ_REMOVE(&tcp->inbound, attempt, entry);
 		tcp->inbound_count--;
 	} else {
-		TAILQ_REMOVE(&tcp->outbound, attempt, entry);
+		TAILQ_REMOVE(&tcp->outbound[bucket_of(attempt->peer)], attempt, entry);
 	}
 	if (attempt->question)
 		mrcd_resolve_cancel(attempt->question);
@@ -388,7 +396,7 @@ bool mrcd_tcp_attempt_exists(const struct mrcd_tcp *tcp, const struct mrcd_peer 
 {
 	const struct mrcd_tcp_attempt *attempt;
 
-	TAILQ_FOREACH(attempt, &tcp->outbound, entry)
+	TAILQ_FOREACH(attempt, &tcp->outbound[bucket_of(peer)], entry)
 	{
 		if (attempt->peer == peer && attempt->path_index == path_index)
 			return true;
@@ -414,7 +422,7 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 	}
 	attempt->peer = peer;
 	attempt->path_index = path_index;
-	TAILQ_INSERT_TAIL(&tcp->outbound, attempt, entry);
+	TAILQ_INSERT_TAIL(&tcp->outbound[bucket_of(peer)], attempt, entry);
 
 	address = mrcd_peer_path_address(peer, path_index, &port);
 	if (mrcd_resolve_numeric(address, port, &to, &to_len) == 0) {
@@ -429,13 +437,12 @@ void mrcd_tcp_attempt_outbound(struct mrcd_tcp *tcp, struct mrcd_peer *peer, uin
 	}
 }
 
-void mrcd_tcp_attempts_fail(struct mrcd_tcp *tcp, const char *why)
+/* Its owner is told when the loop comes to it, not in here. */
+static void bucket_fail(struct mrcd_tcp_bucket *bucket, const char *why)
 {
 	struct mrcd_tcp_attempt *attempt;
 
-	while (!TAILQ_EMPTY(&tcp->inbound))
-		attempt_free(TAILQ_FIRST(&tcp->inbound));
-	TAILQ_FOREACH(attempt, &tcp->outbound, entry)
+	TAILQ_FOREACH(attempt, bucket, entry)
 	{
 		if (attempt->question) {
 			mrcd_resolve_cancel(attempt->question);
@@ -446,15 +453,33 @@ void mrcd_tcp_attempts_fail(struct mrcd_tcp *tcp, const char *why)
 	}
 }
 
-void mrcd_tcp_attempts_drop(struct mrcd_tcp *tcp, const struct mrcd_peer *peer)
+void mrcd_tcp_attempts_fail(struct mrcd_tcp *tcp, const char *why)
+{
+	while (!TAILQ_EMPTY(&tcp->inbound))
+		attempt_free(TAILQ_FIRST(&tcp->inbound));
+	for (uint32_t i = 0; i < MRCD_TCP_BUCKETS; i++)
+		bucket_fail(&tcp->outbound[i], why);
+}
+
+static void bucket_drop(struct mrcd_tcp_bucket *bucket, const struct mrcd_peer *peer)
 {
 	struct mrcd_tcp_attempt *attempt, *next;
 
-	for (attempt = TAILQ_FIRST(&tcp->outbound); attempt; attempt = next) {
+	for (attempt = TAILQ_FIRST(bucket); attempt; attempt = next) {
 		next = TAILQ_NEXT(attempt, entry);
 		if (!peer || attempt->peer == peer)
 			attempt_free(attempt);
 	}
+}
+
+void mrcd_tcp_attempts_drop(struct mrcd_tcp *tcp, const struct mrcd_peer *peer)
+{
+	struct mrcd_tcp_attempt *attempt, *next;
+
+	if (peer)
+		bucket_drop(&tcp->outbound[bucket_of(peer)], peer);
+	for (uint32_t i = 0; i < MRCD_TCP_BUCKETS && !peer; i++)
+		bucket_drop(&tcp->outbound[i], NULL);
 	for (attempt = TAILQ_FIRST(&tcp->inbound); attempt; attempt = next) {
 		next = TAILQ_NEXT(attempt, entry);
 		if (!peer || attempt->hs.peer == peer)

@@ -29,6 +29,16 @@ static inline uint16_t port_of(const struct mrcd_rail *rail)
 	return ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
 }
 
+/* In how many of its buckets attempts lie that go out. */
+static inline uint32_t buckets_used(const struct mrcd_tcp *tcp)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < MRCD_TCP_BUCKETS; i++)
+		used += !TAILQ_EMPTY(&tcp->outbound[i]);
+	return used;
+}
+
 static inline struct fake *open_at(const char *address_a, const char *address_b)
 {
 	struct fake *f = fake_new(&mrcd_rail_tcp_ops, address_a, address_b);

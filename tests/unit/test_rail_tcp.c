@@ -190,6 +190,53 @@ static void a_forgotten_peer_hears_nothing_of_its_attempts(void **state)
 	assert_int_equal(f->a->failures + f->a->ups, 0);
 }
 
+static uint32_t failures_of(const struct mrcd_peer *peers, uint32_t count)
+{
+	uint32_t failures = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		failures += peers[i].failures;
+	return failures;
+}
+
+/* Each path has one, to forget a peer's is to forget no other's, and they do not lie in one heap. */
+static void attempts_for_thousands_of_peers_are_kept_apart(void **state)
+{
+	const uint32_t peer_count = 3 * MRCD_TCP_BUCKETS, third = MRCD_TCP_BUCKETS;
+	struct fake *f = *state;
+	struct mrcd_rail *rail = f->a->rail;
+	struct mrcd_tcp *tcp = rail->kind_data;
+	struct mrcd_peer *peers = calloc(peer_count, sizeof(*peers));
+
+	assert_non_null(peers);
+	tcp->is_cut = true; /* they are under way, without a descriptor */
+	for (uint32_t i = 0; i < peer_count; i++) {
+		snprintf(peers[i].address, sizeof(peers[i].address), "127.0.0.1");
+		peers[i].port = 1;
+		for (uint8_t path = 0; path < 2; path++) {
+			assert_false(mrcd_tcp_attempt_exists(tcp, &peers[i], path));
+			mrcd_rail_tcp_ops.connect(rail, &peers[i], path);
+			mrcd_rail_tcp_ops.connect(rail, &peers[i], path); /* ignored */
+		}
+	}
+	assert_true(buckets_used(tcp) > MRCD_TCP_BUCKETS / 2);
+	for (uint32_t i = 0; i < peer_count; i += 3)
+		mrcd_rail_tcp_ops.forget(rail, &peers[i]);
+	for (uint32_t i = 0; i < peer_count; i++) {
+		for (uint8_t path = 0; path < 2; path++)
+			assert_int_equal(mrcd_tcp_attempt_exists(tcp, &peers[i], path), i % 3 != 0);
+	}
+	mrcd_tcp_attempts_fail(tcp, "the test says so");
+	fake_until(f, failures_of(peers, peer_count) == 2 * 2 * third);
+	for (uint32_t i = 0; i < peer_count; i++) {
+		assert_int_equal(peers[i].failures, i % 3 != 0 ? 2 : 0);
+		assert_string_equal(peers[i].why, i % 3 != 0 ? "the test says so" : "");
+	}
+	assert_int_equal(buckets_used(tcp), 0);
+	tcp->is_cut = false;
+	free(peers);
+}
+
 /* ---- strangers ---- */
 
 static int stranger_new(struct fake *f)
@@ -359,6 +406,7 @@ int main(void)
 		claim(a_rail_whose_address_is_missing_opens_all_the_same),
 		claim(a_rail_without_an_address_takes_its_interfaces_first),
 		claim(a_forgotten_peer_hears_nothing_of_its_attempts),
+		claim(attempts_for_thousands_of_peers_are_kept_apart),
 		claim(a_web_browser_is_turned_away_at_once),
 		claim(a_half_open_connection_ends_by_itself),
 		claim(of_too_many_strangers_the_oldest_goes),
