@@ -6,11 +6,24 @@ void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nod
 {
 	pool->nodes = nodes;
 	pool->node_count = node_count;
+	pool->used_count = 0;
+	pool->free_head = MRC_RANGE_NONE;
 	pool->free_count = node_count;
 	pool->kept = 0;
-	pool->free_head = node_count ? 0 : MRC_RANGE_NONE;
-	for (uint32_t i = 0; i < node_count; i++)
-		nodes[i].next = i + 1 < node_count ? i + 1 : MRC_RANGE_NONE;
+}
+
+/* There is one: free_count says so. */
+static uint32_t node_take(struct mrc_range_pool *pool)
+{
+	uint32_t index = pool->free_head;
+
+	pool->free_count--;
+	if (index == MRC_RANGE_NONE) {
+		MRC_ASSERT(pool->used_count < pool->node_count);
+		return pool->used_count++;
+	}
+	pool->free_head = pool->nodes[index].next;
+	return index;
 }
 
 static void node_free(struct mrc_range_pool *pool, uint32_t index)
@@ -59,12 +72,11 @@ int64_t mrc_range_set_add_keeping(struct mrc_range_pool *pool, struct mrc_range_
 		link = &nodes[*link].next;
 	at = *link;
 	if (at == MRC_RANGE_NONE || nodes[at].start > end) {
-		uint32_t fresh = pool->free_head;
+		uint32_t fresh;
 
-		if (fresh == MRC_RANGE_NONE || pool->free_count <= kept)
+		if (pool->free_count <= kept)
 			return -ENOBUFS;
-		pool->free_head = nodes[fresh].next;
-		pool->free_count--;
+		fresh = node_take(pool);
 		nodes[fresh] = (struct mrc_range_node){.start = start, .end = end, .next = at};
 		*link = fresh;
 		set->bytes += end - start;

@@ -18,15 +18,16 @@
 struct mrc_range_node {
 	uint64_t start;
 	uint64_t end;
-	uint32_t next; /* in the set, or in the free list */
+	uint32_t next; /* in the set, or in the free list; of no meaning before it was first used */
 };
 
 struct mrc_range_pool {
 	struct mrc_range_node *nodes; /* lent */
 	uint32_t node_count;
-	uint32_t free_head;
-	uint32_t free_count;
-	uint32_t kept; /* so many of them mrc_range_set_add() does not take; 0 at first */
+	uint32_t used_count; /* those from here on were never used, and are not touched before */
+	uint32_t free_head;  /* of those that came back */
+	uint32_t free_count; /* of both */
+	uint32_t kept;       /* so many of them mrc_range_set_add() does not take; 0 at first */
 };
 
 struct mrc_range_set {

@@ -179,6 +179,29 @@ static void popping_takes_the_first_range_and_gives_its_node_back(void **state)
 	assert_false(mrc_range_set_pop(&pool, &set, &start, &end));
 }
 
+/* A conn has thousands, which is most of its memory; most conns never need a hundredth of them. */
+static void nodes_are_not_touched_before_they_are_needed(void **state)
+{
+	struct mrc_range_node nodes[4], untouched[4];
+	struct mrc_range_pool pool;
+	struct mrc_range_set set;
+	uint64_t start, end;
+
+	memset(nodes, 0xa5, sizeof(nodes));
+	memset(untouched, 0xa5, sizeof(untouched));
+	mrc_range_pool_init(&pool, nodes, 4);
+	assert_memory_equal(nodes, untouched, sizeof(nodes));
+	mrc_range_set_init(&set);
+	for (uint64_t i = 0; i < 100; i++) {
+		assert_int_equal(mrc_range_set_add(&pool, &set, 10 * i, 10 * i + 1), 1);
+		assert_int_equal(mrc_range_set_add(&pool, &set, 10 * i + 2, 10 * i + 3), 1);
+		assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+		assert_true(mrc_range_set_pop(&pool, &set, &start, &end));
+	}
+	assert_memory_equal(&nodes[2], &untouched[2], 2 * sizeof(nodes[0]));
+	assert_int_equal(pool.free_count, 4);
+}
+
 /* The last nodes are kept for one kind of need; what needs none is always remembered. */
 static void kept_nodes_are_refused_and_merging_goes_on(void **state)
 {
@@ -214,6 +237,7 @@ int main(void)
 		cmocka_unit_test(a_pool_of_none_refuses),
 		cmocka_unit_test(popping_takes_the_first_range_and_gives_its_node_back),
 		cmocka_unit_test(kept_nodes_are_refused_and_merging_goes_on),
+		cmocka_unit_test(nodes_are_not_touched_before_they_are_needed),
 		cmocka_unit_test(numbers_near_the_end_of_64_bits_work),
 	};
 
