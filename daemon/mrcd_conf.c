@@ -497,7 +497,7 @@ static int file_read(struct mrcd_conf_loading *ld, char **text_out, size_t *len_
 		len += (size_t)got;
 	}
 	if (len > MRCD_CONF_FILE_BYTES_MAX) {
-		mrcd_conf_wrong(ld, 0, "", NULL, "the file is too large; allowed: up to 1MiB");
+		mrcd_conf_wrong(ld, 0, "", NULL, "the file is too large; allowed: up to 8MiB");
 		r = -EINVAL;
 		goto free_text;
 	}

@@ -13,7 +13,7 @@
 #include "mrcd_conf_doc.h"
 #include "mrcd_conf_keys.h"
 
-#define MRCD_CONF_FILE_BYTES_MAX (1024U * 1024U)
+#define MRCD_CONF_FILE_BYTES_MAX (8U * 1024U * 1024U) /* 4,096 peers with 16 paths: 5 MiB */
 #define MRCD_CONF_ERRORS_MAX     20U
 #define MRCD_CONF_PREFIX_BYTES   64U /* "peers[4095].paths[15]" and the like */
 

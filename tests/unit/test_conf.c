@@ -210,7 +210,7 @@ static void conf_file_that_cannot_be_read_is_an_errno(void **state)
 	snprintf(path, sizeof(path), "%s/large.yaml", dir);
 	said = (struct said){.count = 0};
 	assert_int_equal(mrcd_conf_load(path, on_error, &said, &conf), -EINVAL);
-	assert_non_null(strstr(said.text, ": the file is too large; allowed: up to 1MiB"));
+	assert_non_null(strstr(said.text, ": the file is too large; allowed: up to 8MiB"));
 
 	file_make("large.yaml", large, MRCD_CONF_FILE_BYTES_MAX, 0600);
 	assert_int_equal(mrcd_conf_load(path, on_error, &said, &conf), 0);
