@@ -25,6 +25,12 @@ int mrc_conn_host_event(struct mrc_conn *conn, const struct mrc_ev_host *ev)
 	return 0;
 }
 
+void mrc_conn_host_path_up(struct mrc_conn *conn, const struct mrc_path *path)
+{
+	if (conn->is_draining && is_known_to(path))
+		mrc_conn_ports_tell(conn);
+}
+
 uint64_t mrc_conn_host_status(const struct mrc_conn *conn, const struct mrc_path *path)
 {
 	return conn->ports_down |

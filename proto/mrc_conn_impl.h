@@ -377,6 +377,8 @@ uint64_t mrc_conn_host_status(const struct mrc_conn *conn, const struct mrc_path
 void mrc_conn_host_take(struct mrc_conn *conn, const struct mrc_path *path, uint64_t status);
 /* Why a channel is turned away, in words that the peer knows. */
 int mrc_conn_host_outcome(const struct mrc_path *path, int outcome);
+/* A path with these features begins: a peer that was upgraded has heard this version without it. */
+void mrc_conn_host_path_up(struct mrc_conn *conn, const struct mrc_path *path);
 /* Whether this frame of the path may have it as its reason. */
 bool mrc_conn_host_may_say(const struct mrc_path *path, uint8_t frame_type);
 /* A new conn epoch: another run of the peer says so itself. */

@@ -524,6 +524,7 @@ static int on_up(struct mrc_conn *conn, struct mrc_path *path, const struct mrc_
 		       conn->limits.suspect_floor_ns, conn->now_ns);
 	path->version = MRC_MAX(ev->version, 1);
 	path->features = ev->features;
+	mrc_conn_host_path_up(conn, path);
 	path->share_given = ev->receive_share;
 	path->share = ev->receive_share ? MRC_SHARE_MIN : 0;
 	/* Until its PATH_OPEN says more, the peer takes what every queue pair does. */

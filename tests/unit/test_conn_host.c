@@ -65,6 +65,25 @@ static void who_has_not_agreed_on_it_is_not_told(void **state)
 	lab_pair_fini(&p);
 }
 
+/* The same conn goes on after its daemon was upgraded, with the versions it has heard. */
+static void who_comes_to_know_it_is_told(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_ABOUT);
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, 100 * MRC_MS);
+	assert_int_equal(lab_count(&p.hosts[B], MRC_ACT_PEER_DRAIN, 0), 0);
+	for (uint8_t i = 0; i < 2; i++)
+		p.is_silent[i][A] = p.is_silent[i][B] = true;
+	lab_pair_run(&p, MRC_S);
+	memset(p.is_silent, 0, sizeof(p.is_silent));
+	p.hosts[A].features = p.hosts[B].features = MRC_FEATURE_HOST_DRAIN;
+	lab_pair_run(&p, 5 * MRC_S);
+	heard_is(&p.hosts[B], 1, true);
+	lab_pair_fini(&p);
+}
+
 /* Whatever was on its way: the next path epoch begins with a probe that says it. */
 static void it_is_told_after_all_paths_were_lost(void **state)
 {
@@ -216,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_peer_hears_that_a_drain_begins_and_ends),
 		cmocka_unit_test(who_has_not_agreed_on_it_is_not_told),
+		cmocka_unit_test(who_comes_to_know_it_is_told),
 		cmocka_unit_test(it_is_told_after_all_paths_were_lost),
 		cmocka_unit_test(an_earlier_word_does_not_undo_a_later_one),
 		cmocka_unit_test(there_and_back_before_anybody_looked_is_no_news),
