@@ -311,22 +311,24 @@ int mrcd_nic_own_address(const struct mrcd_rail *rail, struct sockaddr_storage *
 	return 0;
 }
 
-int mrcd_nic_find_address(const struct mrcd_conf_rail *conf, struct sockaddr_storage *address_out,
-			  socklen_t *len_out)
+int mrcd_nic_find_places(const struct mrcd_conf *conf, struct mrcd_nic_place *places_out)
 {
-	struct mrcd_nic_place place = {0};
-	int r;
+	for (uint32_t i = 0; i < conf->rail_count; i++) {
+		places_out[i] = (struct mrcd_nic_place){0};
+		place_question(&conf->rails[i], &places_out[i]);
+	}
+	return mrcd_nic_ask_places(places_out, conf->rail_count);
+}
 
+int mrcd_nic_address_there(const struct mrcd_conf_rail *conf, const struct mrcd_nic_place *place,
+			   struct sockaddr_storage *address_out, socklen_t *len_out)
+{
 	if (conf->address[0])
 		return mrcd_resolve_numeric(conf->address, conf->port, address_out, len_out);
-	place_question(conf, &place);
-	r = mrcd_nic_ask_places(&place, 1);
-	if (r < 0)
-		return r;
-	if (place.own_len == 0)
+	if (place->own_len == 0)
 		return -EADDRNOTAVAIL;
-	*address_out = place.own;
-	*len_out = place.own_len;
+	*address_out = place->own;
+	*len_out = place->own_len;
 	port_set(address_out, conf->port);
 	return 0;
 }

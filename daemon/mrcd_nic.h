@@ -22,6 +22,7 @@
 
 #define MRCD_NIC_OLD_NS (10 * MRC_S)
 
+struct mrcd_conf;
 struct mrcd_conf_rail;
 struct mrcd_nics;
 struct mrcd_rail;
@@ -78,10 +79,12 @@ int mrcd_nic_own_address(const struct mrcd_rail *rail, struct sockaddr_storage *
 			 socklen_t *len_out);
 
 /*
- * The same for a rail that there may be: asks, and waits for the answer. For whoever
- * has asked for a reload, and for him alone.
+ * Where the rails of a file would be, by its index: places_out has room for all. Asks
+ * the kernel and waits for it, so not on the loop. -ENOMEM, or what getifaddrs() says.
  */
-int mrcd_nic_find_address(const struct mrcd_conf_rail *conf, struct sockaddr_storage *address_out,
-			  socklen_t *len_out);
+int mrcd_nic_find_places(const struct mrcd_conf *conf, struct mrcd_nic_place *places_out);
+/* As mrcd_nic_own_address(), of a rail that would be there. */
+int mrcd_nic_address_there(const struct mrcd_conf_rail *conf, const struct mrcd_nic_place *place,
+			   struct sockaddr_storage *address_out, socklen_t *len_out);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * A file of thousands of peers takes tens of milliseconds to read and check, and names of users,
  * groups and files in it may lead to servers that do not answer; on the loop that would look to
- * every peer like a dead host. So it is read on a thread. What is asked for while a file is being
+ * every peer like a dead host; so would a kernel that waits for a driver before it lists addresses.
+ * So it is read, and its rails are looked for, on a thread. What is asked for while a file is being
  * read is read after that, and after what the first reader made of it.
  *
  * Threads: the worker's loop, but for mrcd_reading_now().
@@ -13,6 +14,7 @@
 #define MRCD_READING_H
 
 #include "mrcd_conf.h"
+#include "mrcd_nic_ask.h"
 
 struct mrcd_worker;
 struct mrcd_readings;
@@ -22,6 +24,7 @@ struct mrcd_reading {
 	int r;                  /* 0, or as mrcd_conf_load() */
 	struct mrcd_conf *conf; /* whoever gets it owns it; NULL: r says why */
 	char error[512];        /* the first complaint; all are in the log */
+	struct mrcd_nic_place places[MRCD_RAILS_MAX]; /* of its rails, as the kernel lists them */
 };
 
 /* Steals reading->conf. */

@@ -26,6 +26,7 @@ struct reloading {
 	struct mrcd_conf *running; /* ours: what is in force, with the rails and peers there are */
 	struct mrcd_peer **there;  /* ours; by its index: the peer */
 	struct mrcd_conf *fresh;   /* ours until it is in force */
+	const struct mrcd_nic_place *places; /* of its rails */
 	struct mrcd_reload *out;
 	/* By the fresh configuration's index: */
 	struct mrcd_rail *rails[MRCD_RAILS_MAX];   /* where it is or is to be */
@@ -316,7 +317,7 @@ static int address_check(const struct reloading *rl, uint32_t index)
 
 	if (is_to_be_left(rl, conf->port))
 		probe.port = 0;
-	r = mrcd_nic_find_address(&probe, &own, &own_len);
+	r = mrcd_nic_address_there(&probe, &rl->places[index], &own, &own_len);
 	if (r < 0)
 		return refuse(rl,
 			      "rails[%u] (%s).interface: %s has no address; allowed: an interface "
@@ -531,6 +532,7 @@ static void rails_apply(struct reloading *rl)
 	for (uint32_t i = 0; i < rl->fresh->rail_count; i++) {
 		struct mrcd_rail *rail = rl->rails[i];
 
+		MRC_ASSERT(rail != NULL); /* it was there, or rails_prepare() has added it */
 		rail->path_count = mrcd_conf_rail_paths(rl->fresh, rail->given.name);
 		rail->next = rl->fresh->rails[i];
 		if (rl->out->plan.rails[i] == MRCD_PLAN_CHANGED)
@@ -676,7 +678,12 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, struct mrcd_reading *reading,
 		bool is_trial, struct mrcd_reload *reload_out)
 {
-	struct reloading rl = {.worker = worker, .fresh = reading->conf, .out = reload_out};
+	struct reloading rl = {
+		.worker = worker,
+		.fresh = reading->conf,
+		.places = reading->places,
+		.out = reload_out,
+	};
 	char file[sizeof((*conf)->file)];
 	int r = reading->r;
 

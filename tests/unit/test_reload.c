@@ -293,7 +293,7 @@ static void an_error_anywhere_changes_nothing(void **state)
 {
 	struct sockaddr_in taken = {.sin_family = AF_INET, .sin_port = 0};
 	socklen_t taken_len = sizeof(taken);
-	char busy[160];
+	char busy[160], text[256];
 	const struct {
 		const char *rails, *top, *more, *why;
 	} rows[] = {
@@ -335,6 +335,15 @@ static void an_error_anywhere_changes_nothing(void **state)
 	file_write("a.yaml", "host: a\nmetrics: {enabled: false}\nkey-file: new\n"
 			     "rails: [{name: r9, type: tcp, address: 192.0.2.77}]\n");
 	reload(A, "cannot listen at 192.0.2.77 port 7471");
+	/* Its address is its interface's. */
+	snprintf(text, sizeof(text),
+		 "host: a\nmetrics: {enabled: false}\nkey-file: new\n"
+		 "rails: [{name: r9, type: tcp, interface: lo, port: %u}]\n",
+		 ntohs(taken.sin_port));
+	file_write("a.yaml", text);
+	snprintf(text, sizeof(text), "cannot listen at lo port %u: Address already in use",
+		 ntohs(taken.sin_port));
+	reload(A, text);
 	close(fd);
 	for (int i = 0; i < 20; i++)
 		turn();
