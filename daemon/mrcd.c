@@ -38,6 +38,7 @@
 #define MRCD_STATUS_BYTES 160
 #define MRCD_LARGE_BYTES  (128 * 1024) /* glibc's own threshold at the start */
 #define MRCD_READY_NS     (10 * MRC_S) /* for the manager to hear that we are */
+#define MRCD_REREADS_MAX  8U           /* at once; a file server that hangs holds up no more */
 
 /* The whole. Owned by main(). */
 struct mrcd {
@@ -51,6 +52,8 @@ struct mrcd {
 	struct timeval watchdog_interval;
 	char status[MRCD_STATUS_BYTES]; /* last told to the service manager */
 	bool is_over;                   /* the worker is being freed */
+	uint32_t rereads, reloads;      /* the file is being read again so often; not as a trial */
+	bool is_reread_wanted;          /* by a signal, when that is over */
 };
 
 /* The configuration is being read again for somebody. Owns itself, until it is done. */
@@ -132,9 +135,13 @@ static int mrcd_reload_now(struct mrcd *mrcd, struct mrcd_reading *reading,
 	mrcd_note(mrcd, MRCD_EVENT_RELOADED,
 		  r < 0 ? "it has errors, nothing was changed"
 			: mrcd_plan_text(&reload_out->plan, text, sizeof(text)));
-	mrcd_notify(0, "READY=1");
+	if (mrcd->reloads == 0)
+		mrcd_notify(0, "READY=1");
 	return r;
 }
+
+/* Nobody waits for what comes of it. */
+static void mrcd_reload_soon(struct mrcd *mrcd);
 
 static void mrcd_on_read(void *context, struct mrcd_reading *reading)
 {
@@ -143,6 +150,8 @@ static void mrcd_on_read(void *context, struct mrcd_reading *reading)
 	struct mrcd_reload reload = {0};
 	int r = -EBUSY;
 
+	mrcd->rereads--;
+	mrcd->reloads -= !reread->is_trial;
 	if (mrcd_is_ending(mrcd)) {
 		mrcd_conf_free(reading->conf);
 		snprintf(reload.error, sizeof(reload.error), "the daemon is ending");
@@ -156,6 +165,10 @@ static void mrcd_on_read(void *context, struct mrcd_reading *reading)
 		reread->done(reread->done_context, r, &reload);
 	mrcd_reload_fini(&reload);
 	free(reread);
+	if (mrcd->is_reread_wanted && !mrcd_is_ending(mrcd)) {
+		mrcd->is_reread_wanted = false;
+		mrcd_reload_soon(mrcd);
+	}
 }
 
 /* SIGHUP, mrcctl reload. */
@@ -168,6 +181,8 @@ static int mrcd_read_again(void *context, bool is_trial, mrcd_reload_fn done, vo
 
 	if (mrcd_is_ending(mrcd))
 		return -EBUSY;
+	if (mrcd->rereads >= MRCD_REREADS_MAX)
+		return -EAGAIN;
 	reread = malloc(sizeof(*reread));
 	if (reread == NULL)
 		return -ENOMEM;
@@ -182,12 +197,25 @@ static int mrcd_read_again(void *context, bool is_trial, mrcd_reload_fn done, vo
 		free(reread);
 		return r;
 	}
+	mrcd->rereads++;
 	if (is_trial)
 		return 0;
+	mrcd->reloads++;
 	snprintf(words, sizeof(words), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(mrcd_worker_now(mrcd->worker) / MRC_US));
 	mrcd_notify(0, words);
 	return 0;
+}
+
+static void mrcd_reload_soon(struct mrcd *mrcd)
+{
+	int r = mrcd_read_again(mrcd, false, NULL, NULL);
+
+	if (r == -EAGAIN)
+		mrcd->is_reread_wanted = true;
+	else if (r < 0)
+		mrcd_err("the configuration cannot be read again: %s",
+			 r == -EBUSY ? "the daemon is ending" : strerror(-r));
 }
 
 /* ---- signals and the service manager ---- */
@@ -216,11 +244,7 @@ static void mrcd_on_stop(evutil_socket_t signal_number, short what, void *contex
 
 static void mrcd_on_reload(evutil_socket_t signal_number, short what, void *context)
 {
-	int r = mrcd_read_again(context, false, NULL, NULL);
-
-	if (r < 0)
-		mrcd_err("the configuration cannot be read again: %s",
-			 r == -EBUSY ? "the daemon is ending" : strerror(-r));
+	mrcd_reload_soon(context);
 }
 
 static void mrcd_on_status_timer(evutil_socket_t fd, short what, void *context)

@@ -9,7 +9,10 @@
 
 #include "mrcd_client_impl.h"
 
-/* That a listener is over; a program that does not read its answers learns it when it listens again. */
+/*
+ * That a listener is over. It takes an answer's place, and what a program asks for itself shall
+ * find one, too: beyond half of them it learns it when it listens again.
+ */
 static void tell_unlistened(struct mrcd_client *client, uint32_t id)
 {
 	const struct mrc_cqe cqe = {
@@ -20,9 +23,9 @@ static void tell_unlistened(struct mrcd_client *client, uint32_t id)
 
 	if (client->abi_version < MRCD_ABI_WITH_DRAIN)
 		return;
-	if (client->answers_unread >= MRCD_ANSWERS_MAX)
+	if (client->answers_unread >= MRCD_ANSWERS_MAX / 2)
 		mrcd_client_take_seen(client, UINT32_MAX);
-	if (client->answers_unread < MRCD_ANSWERS_MAX && !client->is_dead)
+	if (client->answers_unread < MRCD_ANSWERS_MAX / 2 && !client->is_dead)
 		mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
 }
 

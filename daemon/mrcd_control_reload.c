@@ -64,5 +64,8 @@ json_t *mrcd_control_reload(struct mrcd_worker *worker, const json_t *command)
 	mrcd_control_now(asked->later);
 	free(asked);
 	return mrcd_control_error("nothing was changed: %s",
-				  r == -EBUSY ? "the daemon is ending" : strerror(-r));
+				  r == -EBUSY    ? "the daemon is ending"
+				  : r == -EAGAIN ? "the file is being read for many others; try "
+						   "again"
+						 : strerror(-r));
 }

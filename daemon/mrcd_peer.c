@@ -531,19 +531,25 @@ static bool mrcd_peer_same_address(const char *a, const char *b, bool *is_numeri
  * Which of this peer's paths comes in over `rail` from `source`? Addresses
  * decide, since the two hosts may list their paths in different orders; the
  * initiator's number helps only among paths that look alike. A path whose
- * address is a name matches when no numeric one does.
+ * address is a name matches when no numeric one does, also none that may not
+ * come up now: what is that one's is nobody else's.
  */
 static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_rail *rail,
 				const char *source, uint16_t path_id, uint8_t *index_out,
 				const char **why_out)
 {
 	int numeric = -1, numeric_count = 0, named = -1, named_count = 0;
-	bool is_numeric, is_rail_listed = false;
+	bool is_numeric, is_rail_listed = false, is_cut = false;
 
 	for (uint8_t i = 0; i < peer->path_count; i++) {
-		if (peer->paths[i].rail != rail || peer->paths[i].is_cut || rail->is_leaving ||
-		    peer->paths[i].is_waiting)
+		if (peer->paths[i].rail != rail || rail->is_leaving)
 			continue;
+		if (peer->paths[i].is_cut) {
+			is_cut = mrcd_peer_same_address(peer->conf->paths[i].address, source,
+							&is_numeric) ||
+				 is_cut;
+			continue;
+		}
 		is_rail_listed = true;
 		if (mrcd_peer_same_address(peer->conf->paths[i].address, source, &is_numeric)) {
 			numeric_count++;
@@ -554,6 +560,10 @@ static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_
 			if (named < 0 || i == path_id)
 				named = i;
 		}
+	}
+	if (numeric < 0 && is_cut) {
+		*why_out = "the path of this host is being taken away";
+		return -ENOENT;
 	}
 	if (numeric < 0) {
 		numeric = named;
@@ -567,6 +577,10 @@ static int mrcd_peer_match_path(const struct mrcd_peer *peer, const struct mrcd_
 	if (numeric_count > 1 && numeric != path_id) {
 		*why_out = "several paths of this host look alike and the two hosts list them in "
 			   "different orders";
+		return -ENOENT;
+	}
+	if (peer->paths[numeric].is_waiting) {
+		*why_out = "the rail has nothing left for this path until it is opened anew";
 		return -ENOENT;
 	}
 	*index_out = (uint8_t)numeric;

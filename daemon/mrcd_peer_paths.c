@@ -62,7 +62,7 @@ void mrcd_peer_guest_in(struct mrcd_peer_path *path)
 	if (path->is_guest || shares == 0 || rail->path_count <= shares)
 		return;
 	path->is_guest = true;
-	path->is_waiting = rail->guest_count >= MRCD_RAIL_GUESTS_MAX;
+	path->is_waiting = rail->guest_count >= rail->guests_max;
 	rail->guest_count++;
 }
 
@@ -73,6 +73,18 @@ void mrcd_peer_guest_out(struct mrcd_peer_path *path)
 	MRC_ASSERT(path->rail->guest_count > 0);
 	path->rail->guest_count--;
 	path->is_guest = path->is_waiting = false;
+}
+
+void mrcd_rail_guests_out(struct mrcd_rail *rail)
+{
+	for (uint32_t i = 0; rail->guest_count > 0 && i < rail->worker->peer_count; i++) {
+		struct mrcd_peer *peer = rail->worker->peers[i];
+
+		for (uint8_t p = 0; p < peer->path_count; p++) {
+			if (peer->paths[p].rail == rail)
+				mrcd_peer_guest_out(&peer->paths[p]);
+		}
+	}
 }
 
 bool mrcd_peer_path_is_guest(const struct mrcd_peer *peer, uint8_t path_index)

@@ -173,7 +173,7 @@ enum mrcd_rail_fate {
 
 /*
  * So many paths beyond those that a rail has shared itself out among may come up over it before it
- * is opened anew: each with the least there is. Kinds keep that much for them.
+ * is opened anew: each with the least there is. Kinds keep as much for them, where they can.
  */
 #define MRCD_RAIL_GUESTS_MAX 16U
 
@@ -187,7 +187,9 @@ struct mrcd_rail {
 	uint32_t index;
 	uint32_t path_count;  /* by the configuration */
 	uint32_t guest_count; /* paths that have no share of it until it is opened anew */
-	unsigned ifindex;     /* 0: unknown now */
+	uint32_t
+		guests_max; /* so many have something all the same; the kind's to say, with shares */
+	unsigned ifindex;   /* 0: unknown now */
 	struct mrcd_nic nic;
 	bool is_carrier_up; /* by the last event or question */
 	bool is_draining;   /* mrcctl drain */
@@ -253,6 +255,8 @@ const char *mrcd_peer_path_address(const struct mrcd_peer *peer, uint8_t path_in
 uint8_t mrcd_peer_path_count(const struct mrcd_peer *peer);
 /* It came after the rail had been shared out, and gets the least (MRCD_RAIL_GUESTS_MAX). */
 bool mrcd_peer_path_is_guest(const struct mrcd_peer *peer, uint8_t path_index);
+/* The rail is shared out anew, among as many paths as are listed: nobody is its guest any more. */
+void mrcd_rail_guests_out(struct mrcd_rail *rail);
 /* The link of this path, of whatever kind; NULL between epochs. */
 struct mrcd_link *mrcd_peer_path_link(const struct mrcd_peer *peer, uint8_t path_index);
 const char *mrcd_peer_name(const struct mrcd_peer *peer);

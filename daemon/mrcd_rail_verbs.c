@@ -163,6 +163,9 @@ static void device_opened(struct mrcd_job *job)
 	verbs->device = device;
 	device->use_count = 1; /* ours */
 	device->serial = ++verbs->device_serial;
+	rail->guests_max = device->guests_max;
+	if (rail->path_count <= device->path_count)
+		mrcd_rail_guests_out(rail);
 	LIST_INSERT_HEAD(&verbs->devices, device, rail_entry);
 	mrcd_notice("rail %s: RDMA device %s port %u, %u receive entries, %u for each path",
 		    rail->conf->name, ibv_get_device_name(device->context->device), device->port,

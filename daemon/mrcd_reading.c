@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mrcd_log.h"
 #include "mrcd_nic.h"
@@ -38,22 +37,13 @@ static void complain(void *context, const char *line)
 
 void mrcd_reading_now(const char *file, struct mrcd_reading *reading_out)
 {
-	char line[480];
-
 	*reading_out = (struct mrcd_reading){0};
 	reading_out->r = mrcd_conf_load(file, complain, reading_out, &reading_out->conf);
-	if (reading_out->r < 0) {
+	if (reading_out->r < 0)
 		reading_out->conf = NULL;
-		return;
-	}
-	reading_out->r = mrcd_nic_find_places(reading_out->conf, reading_out->places);
-	if (reading_out->r == 0)
-		return;
-	mrcd_conf_free(reading_out->conf);
-	reading_out->conf = NULL;
-	snprintf(line, sizeof(line), "%s: the kernel does not list addresses: %s", file,
-		 strerror(-reading_out->r));
-	complain(reading_out, line);
+	else
+		reading_out->places_error =
+			mrcd_nic_find_places(reading_out->conf, reading_out->places);
 }
 
 static void run(struct mrcd_job *job)

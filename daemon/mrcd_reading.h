@@ -25,6 +25,7 @@ struct mrcd_reading {
 	struct mrcd_conf *conf; /* whoever gets it owns it; NULL: r says why */
 	char error[512];        /* the first complaint; all are in the log */
 	struct mrcd_nic_place places[MRCD_RAILS_MAX]; /* of its rails, as the kernel lists them */
+	int places_error; /* 0, or why it lists nothing: a negative errno */
 };
 
 /* Steals reading->conf. */

@@ -26,7 +26,7 @@ struct reloading {
 	struct mrcd_conf *running; /* ours: what is in force, with the rails and peers there are */
 	struct mrcd_peer **there;  /* ours; by its index: the peer */
 	struct mrcd_conf *fresh;   /* ours until it is in force */
-	const struct mrcd_nic_place *places; /* of its rails */
+	const struct mrcd_reading *reading; /* where its rails are */
 	struct mrcd_reload *out;
 	/* By the fresh configuration's index: */
 	struct mrcd_rail *rails[MRCD_RAILS_MAX];   /* where it is or is to be */
@@ -317,7 +317,12 @@ static int address_check(const struct reloading *rl, uint32_t index)
 
 	if (is_to_be_left(rl, conf->port))
 		probe.port = 0;
-	r = mrcd_nic_address_there(&probe, &rl->places[index], &own, &own_len);
+	if (conf->address[0] == '\0' && rl->reading->places_error < 0)
+		return refuse(rl,
+			      "rails[%u] (%s): the kernel does not list addresses: %s; allowed: an "
+			      "address, or when it does",
+			      index, conf->name, strerror(-rl->reading->places_error));
+	r = mrcd_nic_address_there(&probe, &rl->reading->places[index], &own, &own_len);
 	if (r < 0)
 		return refuse(rl,
 			      "rails[%u] (%s).interface: %s has no address; allowed: an interface "
@@ -681,7 +686,7 @@ int mrcd_reload(struct mrcd_worker *worker, struct mrcd_conf **conf, struct mrcd
 	struct reloading rl = {
 		.worker = worker,
 		.fresh = reading->conf,
-		.places = reading->places,
+		.reading = reading,
 		.out = reload_out,
 	};
 	char file[sizeof((*conf)->file)];

@@ -117,6 +117,7 @@ struct mrcd_verbs_device {
 	uint32_t posted_count;
 	uint32_t held_count;
 	uint32_t path_count; /* of the rail, when it was opened */
+	uint32_t guests_max; /* entries are kept for so many more */
 	uint32_t share;      /* of receive entries, for each path */
 
 	uint8_t *

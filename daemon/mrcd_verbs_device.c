@@ -212,7 +212,8 @@ static struct ibv_mr *memory_register(struct mrcd_verbs_device *device, void *me
 
 /*
  * Receive entries: every path has a share (DESIGN 7.14), paths that come later
- * the least until the rail is opened anew, the engine may keep some, and what one path's old epoch had is back before its next one begins.
+ * have the least until the rail is opened anew, the engine may keep some, and
+ * what one path's old epoch had is back before its next one begins.
  */
 static int entries_make(struct mrcd_verbs_device *device)
 {
@@ -220,14 +221,16 @@ static int entries_make(struct mrcd_verbs_device *device)
 	uint32_t paths = MRC_MAX(device->path_count, 1U);
 	uint64_t shared =
 		MRC_MAX((uint64_t)conf->receive_entries, (uint64_t)paths * MRCD_VERBS_SHARE_MIN);
-	uint64_t count = shared + MRCD_VERBS_HOLDS_MAX +
-			 (uint64_t)MRCD_RAIL_GUESTS_MAX * MRCD_VERBS_SHARE_MIN;
+	uint64_t count = shared + MRCD_VERBS_HOLDS_MAX;
 	uint64_t most = MRC_MIN(device->attr.max_srq_wr, device->attr.max_cqe);
 
 	if (count > most)
 		return fail(device, -E2BIG,
 			    "%llu receive entries are wanted, the device has room for %llu",
 			    (unsigned long long)count, (unsigned long long)most);
+	device->guests_max =
+		(uint32_t)MRC_MIN((most - count) / MRCD_VERBS_SHARE_MIN, MRCD_RAIL_GUESTS_MAX);
+	count += (uint64_t)device->guests_max * MRCD_VERBS_SHARE_MIN;
 	device->entry_body_bytes = (uint32_t)conf->receive_entry_bytes;
 	device->entry_stride = (MRC_WIRE_HDR_BYTES + device->entry_body_bytes + 63U) & ~63U;
 	device->entry_count = (uint32_t)count;

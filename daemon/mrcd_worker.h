@@ -80,8 +80,8 @@ struct mrcd_worker {
 	TAILQ_HEAD(mrcd_peer_list, mrcd_peer) kicked; /* by it */
 	/*
 	 * Reads the configuration again, off the loop, and reloads with it; main()'s. `done` is
-	 * called once, later; after an error (-EBUSY: the daemon ends, -ENOMEM, -EAGAIN) it is
-	 * not. NULL: nobody can.
+	 * called once, later; after an error (-EBUSY: the daemon ends; -EAGAIN: it is being read
+	 * for many others; -ENOMEM) it is not. NULL: nobody can.
 	 */
 	int (*read_again)(void *context, bool is_trial, mrcd_reload_fn done, void *done_context);
 	void *read_again_context;

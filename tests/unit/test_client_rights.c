@@ -123,9 +123,10 @@ static void who_cannot_be_told_is_not(void **state)
 	lab_turn(lab);
 	client = lab->worker.clients->clients[1];
 	assert_int_equal(client->answers_unread, 1);
-	client->answers_unread = MRCD_ANSWERS_MAX;
+	/* What it asks for itself still finds room. */
+	client->answers_unread = MRCD_ANSWERS_MAX / 2;
 	rules_change(lab);
-	assert_int_equal(client->answers_unread, MRCD_ANSWERS_MAX);
+	assert_int_equal(client->answers_unread, MRCD_ANSWERS_MAX / 2);
 	assert_int_equal(client->listener_count, 0);
 	client->answers_unread = 1;
 	prog_expect(&deaf, MRC_CQE_LISTENING);

@@ -13,7 +13,7 @@
 
 #include "mrcd_conf_load.h"
 #include "mrcd_log.h"
-#include "mrcd_peer.h"
+#include "mrcd_peer_impl.h"
 #include "mrcd_worker.h"
 
 static void say(void *context, const char *line)
@@ -238,6 +238,7 @@ static void guests_come(bool do_call)
 	assert_false(mrcd_peer_path_is_guest(peer, 0));
 	attempts_run(worker, do_call ? 1 : 0);
 	rail->path_count = 3;
+	rail->guests_max = MRCD_RAIL_GUESTS_MAX;
 	rail->guest_count = MRCD_RAIL_GUESTS_MAX - 1; /* those of other peers */
 	assert_int_equal(mrcd_peer_reserve(peer, 2), 0);
 	strcpy(path.address, "10.0.0.3");
@@ -251,6 +252,11 @@ static void guests_come(bool do_call)
 	assert_true(is_let_in(worker, rail, "10.0.0.2") != do_call);
 	assert_true(is_let_in(worker, rail, "10.0.0.3") != do_call);
 	assert_false(is_let_in(worker, rail, "10.0.0.4"));
+	/* What is another's by its number is not taken for one that has a name. */
+	strcpy(peer->conf->paths[0].address, "localhost");
+	assert_false(is_let_in(worker, rail, "10.0.0.4"));
+	assert_true(is_let_in(worker, rail, "10.0.0.9") != do_call);
+	strcpy(peer->conf->paths[0].address, "10.0.0.2");
 	/* One that goes leaves nothing behind; that the other waits for the rail is as it was. */
 	mrcd_peer_path_doom(peer, 1, true);
 	assert_true(mrcd_peer_tend(peer));
@@ -262,6 +268,15 @@ static void guests_come(bool do_call)
 	assert_int_equal(rail->guest_count, MRCD_RAIL_GUESTS_MAX - 1);
 	assert_false(mrcd_peer_path_is_guest(peer, 2));
 	assert_true(is_let_in(worker, rail, "10.0.0.4") != do_call);
+	/* Or its device comes back, which has divided anew. */
+	rail->guest_count = 0;
+	strcpy(path.address, "10.0.0.5");
+	assert_int_equal(mrcd_peer_reserve(peer, 1), 0);
+	mrcd_peer_path_add(peer, &path, rail);
+	assert_int_equal(rail->guest_count, 1);
+	mrcd_rail_guests_out(rail);
+	assert_int_equal(rail->guest_count, 0);
+	rail->guest_count = MRCD_RAIL_GUESTS_MAX - 1;
 	/* A peer that goes takes its own with it. */
 	strcpy(path.address, "10.0.0.3");
 	assert_int_equal(mrcd_peer_reserve(peer, 1), 0);

@@ -213,7 +213,7 @@ static void more_entries_than_the_device_has_are_refused(void **state)
 	assert_int_equal(mrcd_rail_verbs_ops.open(&lab->worker.rails[0]), 0);
 	lab_until(lab_verbs(0)->why[0]);
 	assert_string_equal(lab_verbs(0)->why,
-			    "100384 receive entries are wanted, the device has room for 32768");
+			    "100256 receive entries are wanted, the device has room for 32768");
 	assert_true(lab_verbs(0)->is_found);
 }
 
@@ -561,6 +561,8 @@ static void guests_have_what_is_kept_for_them(void **state)
 	assert_true(device->entry_count >= 3 * device->share +
 						   MRCD_RAIL_GUESTS_MAX * MRCD_VERBS_SHARE_MIN +
 						   MRCD_VERBS_HOLDS_MAX);
+	assert_int_equal(lab->worker.rails[1].guests_max, MRCD_RAIL_GUESTS_MAX);
+	assert_true(lab_guests_out > 0); /* it has a share for each that is listed */
 	lab->b->paths[0].is_guest = true;
 	lab_up(0);
 	assert_int_equal(lab->b->paths[0].link->receive_share, MRCD_VERBS_SHARE_MIN);

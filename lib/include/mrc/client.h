@@ -179,7 +179,8 @@ int mrc_wait(struct mrc_client *client, int64_t timeout_ns);
 
 /*
  * Offer a service: answered by MRC_EVENT_LISTENING, and so is its end when the daemon's rules
- * change. -EINVAL (name), -EAGAIN (try later).
+ * change (but by a daemon of before, or when more than 127 answers lie unread). -EINVAL (name),
+ * -EAGAIN (try later).
  */
 int mrc_listen_start(struct mrc_client *client, const char *service, uint64_t user,
 		     struct mrc_listener **listener_out);

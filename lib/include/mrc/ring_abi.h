@@ -188,8 +188,8 @@ enum mrc_cqe_type {
 	 * channel: the peer's host, of an open channel; 0: this host. */
 	MRC_CQE_DRAIN = 10,
 	/* Since version 2. channel = listener id, status: NOT_ALLOWED, the right to it was taken
-	 * away. It is over, and an UNLISTEN of it changes nothing. An answer without a channel; one
-	 * that there is no room for is not given. */
+	 * away. It is over, and an UNLISTEN of it changes nothing. While more than 127 answers
+	 * without a channel lie unread it is not told. */
 	MRC_CQE_UNLISTENED = 11,
 };
 
