@@ -459,7 +459,7 @@ static int number_take(struct mrc_conn *conn, struct mrc_path *path, const struc
 	if (!other || other == path || ev->conn_epoch != conn->epoch)
 		return 0;
 	if (ev->path_epoch <= other->epoch) {
-		/* The peer knew nothing of that epoch: our next HELLO says so, or it would come again. */
+		/* The peer knew nothing of that epoch: our next HELLO says it, or it comes again. */
 		path->epoch_last = MRC_MAX(path->epoch_last, other->epoch);
 		return -EINVAL;
 	}

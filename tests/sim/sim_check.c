@@ -733,7 +733,6 @@ static bool share_add(struct sim_world *w, uint32_t pair, uint32_t side, uint64_
 		      char why[SIM_SHARE_WHY_BYTES])
 {
 	bool is_fair = true;
-
 	const struct pair_end *pe = &w->pairs[pair].ends[side];
 
 	for (uint32_t r = 0; r < w->o.rails; r++) {

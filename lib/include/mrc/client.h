@@ -67,9 +67,9 @@ enum mrc_status {
 };
 
 enum mrc_event_type {
-	MRC_EVENT_LISTENING =
-		1, /* listener, status, user. Once more, with NOT_ALLOWED, when the right
-				  * to offer it is taken away: nobody comes any more, close it */
+	/* Of a listener also once more, with NOT_ALLOWED, when the right to offer it is taken away:
+	 * nobody comes any more, close it. */
+	MRC_EVENT_LISTENING = 1, /* listener, status, user */
 	MRC_EVENT_INCOMING = 2,  /* listener, channel: accept or refuse it */
 	MRC_EVENT_CONNECTED = 3, /* channel, status, code, user; answers mrc_accept_incoming() too,
 				  * with user 0. On failure nothing more comes: free the channel
