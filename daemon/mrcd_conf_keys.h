@@ -251,7 +251,7 @@ enum mrcd_conf_taken {
 	  "Where the kernel has too few free a client gets ordinary pages, and the log says how many are needed.") \
 	\
 	X(LIMITS, "channels-max", COUNT, RESTART, MRCD_AT(mrcd_conf, limits.channels_max), "1024", 1, 65536, \
-	  "Channels with one peer.") \
+	  "Channels with one peer. Those that are open stay when a restart finds fewer here.") \
 	X(LIMITS, "frames-in-flight-max", POWER, RESTART, MRCD_AT(mrcd_conf, limits.frames_in_flight_max), "1024", \
 	  16, 65536, "Frames of one path that are not acknowledged yet.") \
 	X(LIMITS, "holds-max", COUNT, RESTART, MRCD_AT(mrcd_conf, limits.holds_max), "64", 1, 65536, \

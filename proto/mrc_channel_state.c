@@ -101,34 +101,39 @@ static void ranges_write(struct mrc_conn *conn, struct mrc_state *s,
 }
 
 /* Sorted, apart from each other, within [0, len). */
-static void ranges_read(struct mrc_conn *conn, struct mrc_state *s, struct mrc_range_set *set,
-			uint64_t len)
+static int ranges_read(struct mrc_conn *conn, struct mrc_state *s, struct mrc_range_set *set,
+		       uint64_t len)
 {
 	uint64_t past = 0; /* 1 + the end of the last one */
 	uint32_t count = 0;
+	int r = 0;
 
 	mrc_state_u32(s, &count);
-	while (count-- && !s->why) {
+	while (count-- && !s->why && r == 0) {
 		uint64_t start = 0;
 		uint64_t end = 0;
 
 		mrc_state_u64(s, &start);
 		mrc_state_u64(s, &end);
-		if (start < past || start >= end || end > len)
+		if (start < past || start >= end || end > len) {
 			mrc_state_fail(s, "ranges of bytes that cannot be");
-		else if (mrc_range_set_add_keeping(&conn->ranges, set, start, end, 0) < 0)
-			mrc_state_fail(s, "more ranges than the limits allow");
+			break;
+		}
+		r = mrc_conn_room_range(conn);
+		if (r == 0)
+			mrc_range_set_add_keeping(&conn->ranges, set, start, end, 0);
 		past = end + 1;
 	}
+	return r;
 }
 
-static void ranges_visit(struct mrc_conn *conn, struct mrc_state *s, struct mrc_range_set *set,
-			 uint64_t len)
+static int ranges_visit(struct mrc_conn *conn, struct mrc_state *s, struct mrc_range_set *set,
+			uint64_t len)
 {
 	if (s->is_reading)
-		ranges_read(conn, s, set, len);
-	else
-		ranges_write(conn, s, set);
+		return ranges_read(conn, s, set, len);
+	ranges_write(conn, s, set);
+	return 0;
 }
 
 /* ---- messages ---- */
@@ -244,9 +249,10 @@ static void in_derive(struct mrc_channel *ch, struct mrc_msg_in *msg, uint32_t s
 		msg->is_delivered && !msg->is_void && !msg->is_released && !ch->is_aborted;
 }
 
-static void in_visit(struct mrc_conn *conn, struct mrc_state *s, struct mrc_channel *ch,
-		     uint64_t number)
+static int in_visit(struct mrc_conn *conn, struct mrc_state *s, struct mrc_channel *ch,
+		    uint64_t number)
 {
+	int r = 0;
 	uint32_t slot = (uint32_t)(number & (ch->in_window - 1));
 	struct mrc_msg_in *msg = &ch->in[slot];
 
@@ -262,15 +268,17 @@ static void in_visit(struct mrc_conn *conn, struct mrc_state *s, struct mrc_chan
 	note_visit(s, &ch->in_notes, &msg->note);
 	if (s->is_reading && !in_is_fine(ch, msg)) {
 		mrc_state_fail(s, "a message that comes in contradicts itself");
-		return;
+		return 0;
 	}
 	/* One range says as much as none of a whole message, and a void one needs no more. */
 	if (!msg->is_whole && !msg->is_void) {
-		ranges_visit(conn, s, &msg->here, msg->len);
-		ranges_visit(conn, s, &msg->wanted, msg->len);
+		r = ranges_visit(conn, s, &msg->here, msg->len);
+		if (r == 0)
+			r = ranges_visit(conn, s, &msg->wanted, msg->len);
 	}
 	if (s->is_reading)
 		in_derive(ch, msg, slot);
+	return r;
 }
 
 /* ---- channels ---- */
@@ -382,11 +390,8 @@ static int make(struct mrc_conn *conn, struct mrc_state *s, struct origin *origi
 	};
 	int r;
 
-	if (slot >= conn->slot_count) {
-		mrc_state_fail(s, "more channels than the limits allow");
-		return -EPROTO;
-	}
-	if (conn->slots[slot] || origin->id >> MRC_HANDLE_SLOT_BITS == 0 ||
+	if (slot >= conn->slot_count || conn->slots[slot] ||
+	    origin->id >> MRC_HANDLE_SLOT_BITS == 0 ||
 	    origin->id != (conn->slot_generations[slot] << MRC_HANDLE_SLOT_BITS | slot)) {
 		mrc_state_fail(s, "a channel of an id that cannot be");
 		return -EPROTO;
@@ -477,14 +482,15 @@ static bool numbers_are_fine(const struct mrc_channel *ch)
 	       ch->msg_limit_told <= ch->release_next + ch->in_window;
 }
 
-static void messages_read(struct mrc_conn *conn, struct mrc_state *s, struct mrc_channel *ch)
+static int messages_read(struct mrc_conn *conn, struct mrc_state *s, struct mrc_channel *ch)
 {
 	uint32_t count = 0;
+	int r = 0;
 
 	for (uint64_t n = ch->settled; n < ch->send_next && !s->why; n++)
 		out_visit(s, ch, n);
 	mrc_state_u32(s, &count);
-	while (count-- && !s->why) {
+	while (count-- && !s->why && r == 0) {
 		struct mrc_msg_in *msg;
 		uint64_t n = 0;
 
@@ -493,8 +499,9 @@ static void messages_read(struct mrc_conn *conn, struct mrc_state *s, struct mrc
 		if (!msg || is_in_use(msg) || n >= ch->known_end)
 			mrc_state_fail(s, "a message that comes in, of a number that cannot be");
 		else
-			in_visit(conn, s, ch, n);
+			r = in_visit(conn, s, ch, n);
 	}
+	return r;
 }
 
 int mrc_channel_state_read(struct mrc_conn *conn, struct mrc_state *s)
@@ -521,6 +528,5 @@ int mrc_channel_state_read(struct mrc_conn *conn, struct mrc_state *s)
 		mrc_conn_channel_unname(conn, ch);
 	else if (origin.peer_space)
 		ch->peer_space = mrc_space_join(conn, origin.peer_space);
-	messages_read(conn, s, ch);
-	return 0;
+	return messages_read(conn, s, ch);
 }

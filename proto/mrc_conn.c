@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrc_conn_impl.h"
 
-static uint32_t power_of_two_from(uint32_t v)
-{
-	uint32_t p = 1;
-
-	while (p < v)
-		p <<= 1;
-	return p;
-}
-
 static void *take_memory(struct mrc_conn *conn, size_t bytes)
 {
 	return conn->alloc.alloc(conn->alloc.context, bytes);
@@ -65,10 +56,6 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->stamp_context = config->stamp_context;
 	conn->has_one_clock = config->has_one_clock;
 	conn->clock.is_known = config->has_one_clock;
-	conn->slot_count = limits.channels_max;
-	conn->bucket_count = power_of_two_from(limits.channels_max);
-	conn->ctl_count = power_of_two_from(8 * limits.channels_max);
-	conn->resend_count = power_of_two_from(2 * paths_max * limits.frames_in_flight_max);
 	conn->silent_since_ns = MRC_NEVER;
 	conn->ack_due_ns = MRC_NEVER;
 	conn->lazy_due_ns = MRC_NEVER;
@@ -83,18 +70,12 @@ int mrc_conn_new(const struct mrc_conn_config *config, struct mrc_conn **conn_ou
 	conn->records =
 		take_memory(conn, sizeof(*conn->records) * limits.frames_in_flight_max * paths_max);
 	conn->abouts = take_memory(conn, sizeof(*conn->abouts) * paths_max);
-	conn->slots = take_memory(conn, sizeof(struct mrc_channel *) * conn->slot_count);
-	conn->slot_generations = take_memory(conn, sizeof(uint32_t) * conn->slot_count);
-	conn->buckets = take_memory(conn, sizeof(struct mrc_channel *) * conn->bucket_count);
-	conn->space_buckets = take_memory(conn, sizeof(struct mrc_space *) * conn->bucket_count);
-	conn->ctl = take_memory(conn, sizeof(*conn->ctl) * conn->ctl_count);
-	conn->resends = take_memory(conn, sizeof(*conn->resends) * conn->resend_count);
 	conn->hold_count = limits.holds_max + MRC_HOLDS_LOST_MAX;
 	conn->holds = take_memory(conn, sizeof(*conn->holds) * conn->hold_count);
 	conn->range_nodes = take_memory(conn, sizeof(*conn->range_nodes) * limits.ranges_max);
-	if (!conn->records || !conn->abouts || !conn->slots || !conn->slot_generations ||
-	    !conn->buckets || !conn->space_buckets || !conn->ctl || !conn->resends ||
-	    !conn->holds || !conn->range_nodes) {
+	if (!conn->records || !conn->abouts || !conn->holds || !conn->range_nodes ||
+	    mrc_conn_room_channels(conn, limits.channels_max) ||
+	    mrc_conn_room_resends(conn, 2 * paths_max * limits.frames_in_flight_max)) {
 		mrc_conn_free(conn);
 		return -ENOMEM;
 	}
@@ -235,7 +216,8 @@ int mrc_conn_channel_new(struct mrc_conn *conn, uint32_t wire_id, bool is_opener
 	struct mrc_channel *ch;
 	uint32_t slot = conn->slot_hint;
 
-	if (conn->channel_count >= conn->slot_count)
+	/* There may be slots for more: of channels that are there since more were allowed. */
+	if (conn->channel_count >= conn->limits.channels_max)
 		return -ENOSPC;
 	while (conn->slots[slot])
 		slot = (slot + 1) % conn->slot_count;

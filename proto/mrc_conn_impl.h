@@ -242,6 +242,16 @@ static inline uint64_t mrc_conn_stamp(const struct mrc_conn *conn)
 	return MRC_MAX(ns, conn->now_ns);
 }
 
+/* ---- mrc_conn_room.c: each table for at least so many; 0, or -ENOMEM ---- */
+/* Slots, all free, and room for what they may have to say. Before the first channel. */
+int mrc_conn_room_channels(struct mrc_conn *conn, uint32_t count);
+/* Control frames, in the half that is not kept for ends of channels. Only to grow, before the first of them. */
+int mrc_conn_room_ctl(struct mrc_conn *conn, uint32_t count);
+/* Before the first of them. */
+int mrc_conn_room_resends(struct mrc_conn *conn, uint32_t count);
+/* One range more than there are. */
+int mrc_conn_room_range(struct mrc_conn *conn);
+
 /* ---- mrc_conn.c ---- */
 struct mrc_channel *mrc_conn_channel(const struct mrc_conn *conn, uint32_t id);
 struct mrc_channel *mrc_conn_channel_by_wire(const struct mrc_conn *conn, uint32_t wire_id);

@@ -16,6 +16,8 @@ enum {
 };
 
 #define EPOCH_MAX (UINT32_MAX / 2) /* as in HELLO */
+#define SLOTS_MAX (1U << MRC_HANDLE_SLOT_BITS)
+#define CTL_MAX   (8 * SLOTS_MAX) /* of a conn with so many */
 
 /* clang-format off */
 #define CONN_NUMBERS(X) \
@@ -100,8 +102,6 @@ static void conn_visit(struct mrc_state *s, struct mrc_conn *conn)
 	if (conn->ctl_acked > conn->ctl_next || conn->ctl_next > MRC_STATE_NUMBER_MAX ||
 	    conn->keys_after > conn->ctl_next || conn->ctl_taken > MRC_STATE_NUMBER_MAX)
 		mrc_state_fail(s, "control numbers that contradict each other");
-	if (conn->slot_hint >= conn->slot_count)
-		mrc_state_fail(s, "more channels than the limits allow");
 }
 
 /* ---- paths ---- */
@@ -194,19 +194,27 @@ static void paths_visit(struct mrc_state *s, struct mrc_conn *conn)
 
 /* ---- channels ---- */
 
-static void slots_visit(struct mrc_state *s, struct mrc_conn *conn)
+static int slots_visit(struct mrc_state *s, struct mrc_conn *conn)
 {
 	uint32_t count = conn->slot_count;
+	int r = 0;
 
 	while (count && !conn->slot_generations[count - 1])
 		count--;
 	mrc_state_begin(s, TAG_SLOTS, TAG_LAST);
 	mrc_state_u32(s, &count);
-	if (count > conn->slot_count)
-		mrc_state_fail(s, "more channels than the limits allow");
-	for (uint32_t i = 0; i < count && !s->why; i++)
+	if (s->is_reading) {
+		if (count > SLOTS_MAX || conn->slot_hint >= SLOTS_MAX)
+			mrc_state_fail(s, "more channels than there can be");
+		else
+			r = mrc_conn_room_channels(conn, MRC_MAX(count, conn->slot_hint + 1));
+		/* Those that are read are allowed, and what they lead to. */
+		conn->limits.channels_max = conn->slot_count;
+	}
+	for (uint32_t i = 0; i < count && !s->why && r == 0; i++)
 		mrc_state_u32(s, &conn->slot_generations[i]);
 	mrc_state_end(s);
+	return r;
 }
 
 static void channels_write(struct mrc_state *s, struct mrc_conn *conn)
@@ -254,15 +262,20 @@ static bool entry_is_fine(const struct mrc_channel *ch, const struct mrc_ctl_ent
 	}
 }
 
-static void control_visit(struct mrc_state *s, struct mrc_conn *conn)
+static int control_visit(struct mrc_state *s, struct mrc_conn *conn)
 {
 	uint64_t used = conn->ctl_next - conn->ctl_acked;
+	int r = 0;
 
 	mrc_state_begin(s, TAG_CONTROL, TAG_LAST);
-	/* So that there is room for each channel's end, and for the beginnings and ends of others. */
-	if (!s->why && used > conn->ctl_count / 2 + 2 * (uint64_t)conn->channel_count)
-		mrc_state_fail(s, "more control frames than the limits allow");
-	for (uint64_t n = conn->ctl_acked; n < conn->ctl_next && !s->why; n++) {
+	if (s->is_reading && !s->why) {
+		/* So that there is room for each channel's end, and for the beginnings and ends of others. */
+		if (used > CTL_MAX || used > s->end - s->at)
+			mrc_state_fail(s, "more control frames than there can be");
+		else if (used > conn->ctl_count / 2 + 2 * (uint64_t)conn->channel_count)
+			r = mrc_conn_room_ctl(conn, (uint32_t)used);
+	}
+	for (uint64_t n = conn->ctl_acked; n < conn->ctl_next && !s->why && r == 0; n++) {
 		struct mrc_ctl_entry *entry = &conn->ctl[n & (conn->ctl_count - 1)];
 		struct mrc_channel *ch;
 
@@ -280,6 +293,7 @@ static void control_visit(struct mrc_state *s, struct mrc_conn *conn)
 	mrc_state_end(s);
 	if (s->is_reading)
 		conn->ctl_sent = conn->ctl_acked;
+	return r;
 }
 
 /* ---- what is to be sent or asked for again ---- */
@@ -319,26 +333,30 @@ static void resend_visit(struct mrc_state *s, struct mrc_conn *conn, struct mrc_
 		mrc_state_fail(s, "bytes to be sent again that are no message's");
 }
 
-static void resends_visit(struct mrc_state *s, struct mrc_conn *conn)
+static int resends_visit(struct mrc_state *s, struct mrc_conn *conn)
 {
 	uint32_t count = 0;
+	int r = 0;
 
 	for (uint64_t at = conn->resend_head; at < conn->resend_tail; at++)
 		count +=
 			resend_message(conn, &conn->resends[at & (conn->resend_count - 1)]) != NULL;
 	mrc_state_begin(s, TAG_RESENDS, TAG_LAST);
 	mrc_state_u32(s, &count);
-	if (count > conn->resend_count)
-		mrc_state_fail(s, "more fragments to be sent again than the limits allow");
-	if (s->is_reading && !s->why)
+	if (s->is_reading && count > s->end - s->at)
+		mrc_state_fail(s, "it ends too soon");
+	if (s->is_reading && !s->why) {
+		r = mrc_conn_room_resends(conn, count);
 		conn->resend_tail = count;
-	for (uint64_t at = conn->resend_head; at < conn->resend_tail && !s->why; at++) {
+	}
+	for (uint64_t at = conn->resend_head; at < conn->resend_tail && !s->why && r == 0; at++) {
 		struct mrc_resend *resend = &conn->resends[at & (conn->resend_count - 1)];
 
 		if (s->is_reading || resend_message(conn, resend))
 			resend_visit(s, conn, resend);
 	}
 	mrc_state_end(s);
+	return r;
 }
 
 /* The message that a hold is of, if that still needs its bytes. */
@@ -475,14 +493,17 @@ static int read_all(struct mrc_state *s, struct mrc_conn *conn)
 
 	conn_visit(s, conn);
 	paths_visit(s, conn);
-	slots_visit(s, conn);
-	r = channels_read(s, conn);
-	if (r)
-		return r;
-	control_visit(s, conn);
-	resends_visit(s, conn);
-	r = lost_visit_all(s, conn);
-	mrc_state_finish(s, TAG_LAST);
+	r = slots_visit(s, conn);
+	if (r == 0)
+		r = channels_read(s, conn);
+	if (r == 0)
+		r = control_visit(s, conn);
+	if (r == 0)
+		r = resends_visit(s, conn);
+	if (r == 0)
+		r = lost_visit_all(s, conn);
+	if (r == 0)
+		mrc_state_finish(s, TAG_LAST);
 	return r;
 }
 
@@ -490,6 +511,7 @@ int mrc_conn_import(const struct mrc_conn_config *config, mrc_crc32c_fn crc32c, 
 		    size_t len, uint64_t now_ns, struct mrc_conn **conn_out, const char **why_out)
 {
 	struct mrc_conn *conn;
+	uint32_t channels_max;
 	struct mrc_state s;
 	int r;
 
@@ -501,7 +523,9 @@ int mrc_conn_import(const struct mrc_conn_config *config, mrc_crc32c_fn crc32c, 
 	if (r)
 		return r;
 	conn->now_ns = now_ns;
+	channels_max = conn->limits.channels_max;
 	r = read_all(&s, conn);
+	conn->limits.channels_max = channels_max;
 	*why_out = s.why;
 	if (r == 0 && s.why)
 		r = -EPROTO;

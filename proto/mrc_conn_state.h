@@ -45,11 +45,11 @@ int mrc_conn_export(struct mrc_conn *conn, mrc_crc32c_fn crc32c, void *out, size
 /*
  * The conn that was exported. `config` is as for mrc_conn_new(): host, peer and boot_id
  * have to be those of the image, path n the same as before; new paths come behind those.
- * Limits may be others, as long as what is there fits. All paths begin
- * CONNECTING or DENIED.
+ * Limits may be others, and lower than what is there: that stays, and they bound what is
+ * new. All paths begin CONNECTING or DENIED.
  *
  * -EPROTO  *why_out (a static string) says what is wrong: damaged, of another version, boot or
- *          host, not consistent, or more than the limits allow. Begin with mrc_conn_new(), with
+ *          host, or not consistent. Begin with mrc_conn_new(), with
  *          the same boot id or another: the peer finds that its conn epoch is held no more.
  * -EINVAL, -ENOMEM  as mrc_conn_new()
  */

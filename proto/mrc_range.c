@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrc_range.h"
 
+#include <string.h>
+
 void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
 			 uint32_t node_count)
 {
@@ -10,6 +12,16 @@ void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nod
 	pool->free_head = MRC_RANGE_NONE;
 	pool->free_count = node_count;
 	pool->kept = 0;
+}
+
+void mrc_range_pool_move(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
+			 uint32_t node_count)
+{
+	MRC_ASSERT(node_count > pool->node_count);
+	memcpy(nodes, pool->nodes, sizeof(*nodes) * pool->used_count);
+	pool->free_count += node_count - pool->node_count;
+	pool->nodes = nodes;
+	pool->node_count = node_count;
 }
 
 /* There is one: free_count says so. */

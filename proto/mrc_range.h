@@ -37,6 +37,9 @@ struct mrc_range_set {
 
 void mrc_range_pool_init(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
 			 uint32_t node_count);
+/* All sets as they are, in more memory: what was lent before is the caller's again. */
+void mrc_range_pool_move(struct mrc_range_pool *pool, struct mrc_range_node *nodes,
+			 uint32_t node_count);
 
 void mrc_range_set_init(struct mrc_range_set *set);
 /* Gives all nodes back; the set is empty afterwards. */

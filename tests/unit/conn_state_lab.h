@@ -200,9 +200,8 @@ static inline void scene_finish(struct scene *s)
 /* ---- what else tests do with one ---- */
 
 /* Each allocation of an import fails in turn; how many there are. Keys of the peer's can be done without. */
-static inline uint32_t starve(struct lab_host *h)
+static inline uint32_t starve(struct lab_host *h, const struct mrc_conn_config *config)
 {
-	struct mrc_conn_config config = config_of(h);
 	uint32_t failed = 0;
 
 	for (;;) {
@@ -213,7 +212,7 @@ static inline uint32_t starve(struct lab_host *h)
 		int r;
 
 		h->memory.fail_at = fail_at;
-		r = take(h, &config, &conn, &why);
+		r = take(h, config, &conn, &why);
 		h->memory.fail_at = 0;
 		mrc_conn_free(conn);
 		assert_int_equal(h->memory.live, live);

@@ -4,8 +4,8 @@ if(MRC_SANITIZE STREQUAL "thread")
 endif()
 add_custom_target(engine_tests)
 foreach(noun wire about hello limits range histogram rtt path channel ctl conn conn_along conn_answers conn_breach conn_clients
-		conn_change conn_host conn_info conn_mended conn_paths conn_state conn_state_refused want void cancel space share
-		resend convict note health)
+		conn_change conn_host conn_info conn_mended conn_paths conn_state conn_state_limits conn_state_refused want void cancel
+		space share resend convict note health)
 	if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_${noun}.c)
 		mrc_unit_test(${noun} mrc_proto)
 		set_tests_properties(unit.${noun} PROPERTIES LABELS engine)

@@ -173,8 +173,8 @@ static void what_was_held_is_asked_for_again(void **state)
 	for (uint32_t i = 0; i < MRC_HOLDS_LOST_MAX + 20; i++)
 		lost_add(&p, 600000);
 	assert_int_equal(mrc_conn_export(b->conn, lab_crc32c, image, sizeof(image), &image_len), 0);
-	assert_true(starve(b) > 12);
 	config = config_of(b);
+	assert_true(starve(b, &config) > 12);
 	assert_int_equal(take(b, &config, &conn, &why), 0);
 	assert_int_equal(conn->holds_lost, MRC_HOLDS_LOST_MAX + 20);
 	assert_int_equal(conn->hold_count, conn->limits.holds_max + MRC_HOLDS_LOST_MAX + 20);
