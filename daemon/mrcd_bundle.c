@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define LABEL_MAGIC  0x5043524dU /* "MRCP", little-endian */
 #define QUEUE_BYTES  (1 << 20)   /* asked for; the kernel gives less (net.core.wmem_max) */
+#define IMAGE_BYTES  8192 /* of a queue's, kept for the state: without it the rest is nothing */
 #define PARCELS_STEP 64U
 #define SPARE_FDS    128U /* the image, a message to the manager with all sockets, and one more */
 
@@ -38,9 +40,13 @@ static void close_any(int *fd)
 	*fd = -1;
 }
 
-void mrcd_bundle_begin(struct mrcd_bundle *bundle)
+void mrcd_bundle_begin(struct mrcd_bundle *bundle, uint32_t count_max)
 {
-	*bundle = (struct mrcd_bundle){.write_fd = -1, .spare_fds = {-1, -1}};
+	*bundle = (struct mrcd_bundle){
+		.count_max = MRC_MIN(count_max, MRCD_BUNDLES_MAX),
+		.write_fd = -1,
+		.spare_fds = {-1, -1},
+	};
 }
 
 int mrcd_bundle_keep_spare(struct mrcd_bundle *bundle)
@@ -85,16 +91,28 @@ void mrcd_bundle_use_spare(struct mrcd_bundle *bundle)
 	close_any(&bundle->spare_fds[1]);
 }
 
+/* All that the kernel gives, without so many. */
+static void queue_bound(int fd, int kept_bytes)
+{
+	int bytes = QUEUE_BYTES;
+	socklen_t len = sizeof(bytes);
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (kept_bytes == 0 || getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &len) < 0)
+		return;
+	bytes = bytes / 2 - kept_bytes; /* it doubles what it is asked for, and tells that */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 static int bundle_grow(struct mrcd_bundle *bundle)
 {
-	const int bytes = QUEUE_BYTES;
 	int pair[2];
 
-	if (bundle->count == MRCD_BUNDLES_MAX)
+	if (bundle->count == bundle->count_max)
 		return -ENOSPC;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return -errno;
-	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	queue_bound(pair[1], IMAGE_BYTES);
 	close_any(&bundle->write_fd);
 	bundle->fds[bundle->count++] = pair[0];
 	bundle->write_fd = pair[1];
@@ -131,6 +149,8 @@ int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel
 
 	MRC_ASSERT(parcel->fd_count > 0);
 	MRC_ASSERT(parcel->fd_count <= MRCD_PARCEL_FDS_MAX);
+	if (bundle->write_fd >= 0 && parcel->kind == MRCD_PARCEL_IMAGE)
+		queue_bound(bundle->write_fd, 0);
 	if (bundle->write_fd >= 0)
 		r = parcel_send(bundle->write_fd, parcel);
 	if (r == -EAGAIN) { /* its queue is full, or there is none yet */
@@ -170,7 +190,7 @@ void mrcd_bundle_fini(struct mrcd_bundle *bundle)
 	close_any(&bundle->write_fd);
 	for (uint32_t i = 0; i < bundle->count; i++)
 		close(bundle->fds[i]);
-	mrcd_bundle_begin(bundle);
+	mrcd_bundle_begin(bundle, 0);
 }
 
 /* ---- unpacking ---- */
@@ -221,8 +241,31 @@ static int parcel_receive(int fd, struct mrcd_parcel *parcel_out)
 	return 1;
 }
 
-int mrcd_bundle_take(const int *fds, uint32_t count, struct mrcd_parcel **parcels_out,
-		     uint32_t *parcel_count_out)
+static void parcel_lose(struct mrcd_parcel *parcel)
+{
+	struct stat st;
+
+	parcel->is_lost = true;
+	for (uint32_t i = 0; i < parcel->fd_count; i++) {
+		if (fstat(parcel->fds[i], &st) == 0)
+			parcel->fd_bytes[i] = (uint64_t)st.st_size;
+		close_any(&parcel->fds[i]);
+	}
+}
+
+/* What is the daemon's own always finds room, in what programs leave. */
+static void parcel_judge(struct mrcd_parcel *parcel, uint64_t fd_end)
+{
+	if (parcel->kind != MRCD_PARCEL_CLIENT && parcel->kind != MRCD_PARCEL_PENDING)
+		return;
+	for (uint32_t i = 0; i < parcel->fd_count && !parcel->is_lost; i++) {
+		if ((uint64_t)parcel->fds[i] >= fd_end)
+			parcel_lose(parcel);
+	}
+}
+
+int mrcd_bundle_take(const int *fds, uint32_t count, uint64_t fd_end,
+		     struct mrcd_parcel **parcels_out, uint32_t *parcel_count_out)
 {
 	struct mrcd_parcel *parcels = NULL, *more;
 	uint32_t parcel_count = 0;
@@ -242,7 +285,8 @@ int mrcd_bundle_take(const int *fds, uint32_t count, struct mrcd_parcel **parcel
 			r = parcel_receive(fds[i], &parcels[parcel_count]);
 			if (r < 0)
 				goto err_free;
-			parcel_count += r > 0;
+			if (r > 0)
+				parcel_judge(&parcels[parcel_count++], fd_end);
 		} while (r > 0);
 	}
 	*parcels_out = parcels;

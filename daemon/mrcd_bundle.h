@@ -36,19 +36,23 @@ struct mrcd_parcel {
 	uint32_t index;
 	uint32_t fd_count;
 	int fds[MRCD_PARCEL_FDS_MAX]; /* -1: none, or taken */
+	/* Taken, and closed for want of room: all that is known is how long the files were. */
+	bool is_lost;
+	uint64_t fd_bytes[MRCD_PARCEL_FDS_MAX];
 };
 
 /* ---- packing ---- */
 
 struct mrcd_bundle {
 	int fds[MRCD_BUNDLES_MAX]; /* ours: the reading ends */
-	uint32_t count;
+	uint32_t count, count_max;
 	int write_fd;     /* ours: of the last one; -1: none */
 	int spare_fds[2]; /* ours: see mrcd_bundle_keep_spare(); -1: none */
 	uint32_t parcel_count;
 };
 
-void mrcd_bundle_begin(struct mrcd_bundle *bundle);
+/* Of so many sockets at most, and MRCD_BUNDLES_MAX. */
+void mrcd_bundle_begin(struct mrcd_bundle *bundle, uint32_t count_max);
 /*
  * The kernel counts the descriptors that lie in sockets, user by user, and refuses more than
  * RLIMIT_NOFILE (not root's). Have it count so many more that what is put between these two
@@ -58,7 +62,7 @@ void mrcd_bundle_begin(struct mrcd_bundle *bundle);
 int mrcd_bundle_keep_spare(struct mrcd_bundle *bundle);
 void mrcd_bundle_use_spare(struct mrcd_bundle *bundle);
 /*
- * -ENOSPC: so many do not fit. -ETOOMANYREFS: of this user's no more descriptors can be on
+ * -ENOSPC: so many do not fit, but an image does, after them. -ETOOMANYREFS: of this user's no more descriptors can be on
  * their way, whosever they are. Other negative errno as the kernel says. Nothing was put then.
  */
 int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel);
@@ -68,9 +72,12 @@ void mrcd_bundle_fini(struct mrcd_bundle *bundle);
 
 /* ---- unpacking ---- */
 
-/* Empties all of these sockets, which stay the caller's. *parcels_out is the caller's. -ENOMEM, -EPROTO. */
-int mrcd_bundle_take(const int *fds, uint32_t count, struct mrcd_parcel **parcels_out,
-		     uint32_t *parcel_count_out);
+/*
+ * Empties all of these sockets, which stay the caller's. *parcels_out is the caller's. A program's
+ * parcel that gets a descriptor from fd_end on (mrcd_fds.h) is lost. -ENOMEM, -EPROTO.
+ */
+int mrcd_bundle_take(const int *fds, uint32_t count, uint64_t fd_end,
+		     struct mrcd_parcel **parcels_out, uint32_t *parcel_count_out);
 /* The next one of this kind from *at on (0 to begin), NULL: no more. */
 struct mrcd_parcel *mrcd_parcel_next(struct mrcd_parcel *parcels, uint32_t parcel_count,
 				     enum mrcd_parcel_kind kind, uint32_t *at);

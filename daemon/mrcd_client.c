@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_fds.h"
 #include "mrcd_log.h"
 #include "mrcd_sigbus.h"
 #include "mrcd_timeval.h"
@@ -722,6 +723,7 @@ int mrcd_client_side_new(struct mrcd_worker *worker, int listen_fd,
 	side->sample_left = 1;
 	side->slot_count = MRC_MIN(side->limits->clients_max, MRCD_CLIENTS_MAX);
 	side->pendings_max = MRC_MAX(worker->conf->handshakes_max, 1U);
+	side->fd_end = mrcd_fds_end(worker->conf);
 	side->touched_max = worker->peer_count + 2;
 	side->log_refused = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 10);
 	side->log_broken = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(10 * MRC_S, 20);

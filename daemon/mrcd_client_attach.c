@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_fds.h"
 #include "mrcd_memfd.h"
 #include "mrcd_sigbus.h"
 
@@ -84,6 +85,13 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 	}
 	if (side->client_count >= MRC_MIN(side->limits->clients_max, side->slot_count)) {
 		snprintf(text, text_bytes, "%u clients are attached, no more are allowed",
+			 side->client_count);
+		return -EMFILE;
+	}
+	/* Its socket is there already. */
+	if (!mrcd_fds_have_room(side->fd_end, MRCD_CLIENT_FD_COUNT - 1)) {
+		snprintf(text, text_bytes,
+			 "%u clients are attached, no more are allowed: LimitNOFILE= of the daemon",
 			 side->client_count);
 		return -EMFILE;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "mrcd_client_impl.h"
+#include "mrcd_fds.h"
 
 int mrcd_client_side_peers_reserve(struct mrcd_client_side *side, uint32_t peer_count)
 {
@@ -30,6 +31,7 @@ void mrcd_client_side_configure(struct mrcd_client_side *side)
 
 	side->limits = &conf->clients;
 	side->pendings_max = MRC_MAX(conf->handshakes_max, 1U);
+	side->fd_end = mrcd_fds_end(conf);
 	for (uint32_t i = 0; i < side->slot_count; i++) {
 		struct mrcd_client *client = side->clients[i];
 

@@ -347,6 +347,7 @@ struct mrcd_client_side {
 	struct event *listen_retry_event; /* when accept() failed for want of descriptors */
 	struct mrcd_pending_list pendings;
 	uint32_t pending_count, pendings_max;
+	uint64_t fd_end; /* the first descriptor that is not for programs */
 
 	struct mrcd_client **clients; /* slot_count; NULL: free */
 	uint16_t *generations;        /* slot_count */

@@ -412,6 +412,8 @@ static int restore_memory(struct restore *re, struct mrcd_client *client,
 	};
 	int r;
 
+	if (parcel->is_lost)
+		lose(re, "this daemon may not have so many descriptors (LimitNOFILE=)");
 	client->fd = parcel->fds[MRCD_CLIENT_FD_SOCKET];
 	client->bell_fd = parcel->fds[MRCD_CLIENT_FD_BELL];
 	client->client_bell_fd = parcel->fds[MRCD_CLIENT_FD_CLIENT_BELL];
@@ -422,6 +424,16 @@ static int restore_memory(struct restore *re, struct mrcd_client *client,
 		int fd = parcel->fds[maps[i].fd];
 
 		parcel->fds[maps[i].fd] = -1;
+		if (parcel->is_lost) {
+			/* As long as it was: what is read is held against that. */
+			*maps[i].map = (struct mrcd_map){
+				.fd = -1,
+				.page_bytes = maps[i].map->page_bytes,
+				.len_bytes = parcel->fd_bytes[maps[i].fd],
+				.sigbus_slot = UINT32_MAX,
+			};
+			continue;
+		}
 		r = mrcd_client_map_adopt(client, maps[i].map, fd, maps[i].map->page_bytes,
 					  maps[i].is_watched);
 		if (r == -EPROTO)
@@ -460,7 +472,7 @@ static int restore_client(struct restore *re, struct mrcd_client *client,
 
 	if (r == 0)
 		r = restore_memory(re, client, parcel);
-	if (r == 0)
+	if (r == 0 && !parcel->is_lost)
 		r = mrcd_client_meet(client);
 	/* What it may take on the way is for the configuration of today to say. */
 	if (r == 0)
@@ -504,7 +516,7 @@ static struct mrcd_parcel *client_parcel(struct mrcd_parcel *parcels, uint32_t p
 		parcel = mrcd_parcel_next(parcels, parcel_count, MRCD_PARCEL_CLIENT, &at);
 	} while (parcel != NULL && parcel->index != index);
 	if (parcel == NULL || parcel->fd_count != MRCD_CLIENT_FD_COUNT ||
-	    parcel->fds[MRCD_CLIENT_FD_SOCKET] < 0)
+	    (parcel->fds[MRCD_CLIENT_FD_SOCKET] < 0 && !parcel->is_lost))
 		return NULL;
 	return parcel;
 }
@@ -607,6 +619,8 @@ int mrcd_client_side_restore(struct mrcd_client_side *side, struct mrcd_peer *co
 	}
 	while ((parcel = mrcd_parcel_next(parcels, parcel_count, MRCD_PARCEL_PENDING, &at)) !=
 	       NULL) {
+		if (parcel->is_lost)
+			continue;
 		mrcd_pending_new(side, parcel->fds[0]);
 		parcel->fds[0] = -1;
 	}

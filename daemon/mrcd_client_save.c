@@ -89,7 +89,7 @@ static void client_cannot_be_packed(struct mrcd_client *client, int r)
 	if (r == -ETOOMANYREFS)
 		why = "the kernel lets this user have no more on their way (LimitNOFILE=)";
 	else if (r == -ENOSPC)
-		why = "there are too many";
+		why = "the service manager keeps no more (FileDescriptorStoreMax=)";
 	mrcd_client_break(client, "its descriptors cannot be passed to the next daemon: %s", why);
 }
 

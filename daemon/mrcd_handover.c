@@ -50,6 +50,14 @@ bool mrcd_handover_is_possible(void)
 	return getenv("NOTIFY_SOCKET") != NULL;
 }
 
+uint32_t mrcd_handover_room(void)
+{
+	const char *text = getenv("FDSTORE");
+	unsigned long count = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	return count > 0 && count < MRCD_BUNDLES_MAX ? (uint32_t)count : MRCD_BUNDLES_MAX;
+}
+
 /* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
 int mrcd_handover_store(struct mrcd_bundle *bundle)
 {
@@ -182,7 +190,7 @@ static void finish(struct mrcd_handover *handover)
 	struct mrcd_bundle bundle;
 	int r;
 
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, mrcd_handover_room());
 	r = pack(handover, &bundle);
 	count = mrcd_client_side_count(worker->clients);
 	if (r == 0)

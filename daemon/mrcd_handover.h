@@ -39,6 +39,8 @@ typedef void (*mrcd_handover_done_fn)(void *context);
 
 /* Is there a manager that might keep something? */
 bool mrcd_handover_is_possible(void);
+/* How many descriptors it keeps; an old one (before systemd 254) does not say. */
+uint32_t mrcd_handover_room(void);
 /*
  * Begin; `done` is called once, later or before this returns. What goes wrong is logged, and
  * clients are then told at mrcd_worker_free(), as ever. -ENOMEM: not begun.

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "mrcd_client.h"
 #include "mrcd_drain.h"
+#include "mrcd_fds.h"
 #include "mrcd_handover.h"
 #include "mrcd_image.h"
 #include "mrcd_log.h"
@@ -75,6 +77,31 @@ static int heritage_read(struct mrcd_heritage *heritage, const struct mrcd_conf 
 	return 0;
 }
 
+/* Each of these ends alone; here is why. */
+static void tell_lost(struct mrcd_heritage *heritage, const struct mrcd_conf *conf)
+{
+	uint32_t lost = 0, programs = 0;
+	struct rlimit limit = {0};
+
+	for (uint32_t i = 0; i < heritage->parcel_count; i++) {
+		const struct mrcd_parcel *parcel = &heritage->parcels[i];
+
+		/* It is closed: who else took it over would have less than there was. */
+		heritage->is_spent |= parcel->is_lost;
+		if (parcel->kind != MRCD_PARCEL_CLIENT)
+			continue;
+		programs++;
+		lost += parcel->is_lost;
+	}
+	if (lost == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	mrcd_warn("%u of %u programs cannot be taken over and end: this daemon may have %llu "
+		  "descriptors (LimitNOFILE=), keeps up to %u for itself, and a program has %u",
+		  lost, programs, (unsigned long long)limit.rlim_cur, mrcd_fds_own(conf),
+		  MRCD_PARCEL_FDS_MAX);
+}
+
 static int heritage_unpack(struct mrcd_heritage *heritage, const int *fds, uint32_t count,
 			   const struct mrcd_conf *conf, char why[MRCD_IMAGE_WHY_BYTES])
 {
@@ -82,12 +109,14 @@ static int heritage_unpack(struct mrcd_heritage *heritage, const int *fds, uint3
 	uint32_t at = 0;
 	int r;
 
-	r = mrcd_bundle_take(fds, count, &heritage->parcels, &heritage->parcel_count);
+	r = mrcd_bundle_take(fds, count, mrcd_fds_end(conf), &heritage->parcels,
+			     &heritage->parcel_count);
 	if (r < 0) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES, "the descriptors cannot be taken: %s",
 			 strerror(-r));
 		return r;
 	}
+	tell_lost(heritage, conf);
 	image = mrcd_parcel_next(heritage->parcels, heritage->parcel_count, MRCD_PARCEL_IMAGE, &at);
 	if (image == NULL) {
 		snprintf(why, MRCD_IMAGE_WHY_BYTES,
@@ -125,7 +154,7 @@ bool mrcd_heritage_give_back(struct mrcd_heritage *heritage)
 	if (heritage->is_spent || heritage->begin_ns > now_ns ||
 	    now_ns - heritage->begin_ns > MRCD_HERITAGE_PATIENCE_NS)
 		return false;
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, mrcd_handover_room());
 	mrcd_bundle_keep_spare(&bundle);
 	for (uint32_t i = 0; i < heritage->parcel_count && r == 0; i++)
 		r = mrcd_bundle_put(&bundle, &heritage->parcels[i]);

@@ -30,7 +30,7 @@ static inline void lab_leave(struct lab *lab, struct left *left)
 	struct mrcd_image_out out;
 
 	mrcd_worker_now(&lab->worker);
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	mrcd_client_side_pause(side);
 	while (mrcd_client_side_settle(side))
 		;
@@ -49,7 +49,7 @@ static inline void lab_leave(struct lab *lab, struct left *left)
 	mrcd_client_side_free(side);
 	mrcd_region_free_all(&lab->worker);
 	lab->worker.clients = NULL;
-	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &left->parcels,
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, UINT64_MAX, &left->parcels,
 					  &left->parcel_count),
 			 0);
 	mrcd_bundle_fini(&bundle);

@@ -202,7 +202,6 @@ static inline void lab_begin(struct lab *lab)
 			lab->services[i].of[use].is_open = true;
 	lab->conf.services = lab->services;
 	lab->conf.service_count = 2;
-	lab->conf.peer_count = 2;
 	lab->conf.clients = (struct mrcd_conf_client_limits){
 		.clients_max = 8,
 		.channels_max = 16,

@@ -61,7 +61,7 @@ static void bundle_gives_back_what_was_put_once(void **state)
 	uint32_t count, at = 0;
 
 	(void)state;
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	put_client(&bundle, 7, 2);
 	put_client(&bundle, 8, 2);
 	assert_int_equal(bundle.count, 1);
@@ -69,7 +69,8 @@ static void bundle_gives_back_what_was_put_once(void **state)
 	/* Whoever filled it may be gone. */
 	close(bundle.write_fd);
 	bundle.write_fd = -1;
-	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, UINT64_MAX, &parcels, &count),
+			 0);
 	assert_int_equal(count, 2);
 	assert_null(mrcd_parcel_next(parcels, count, MRCD_PARCEL_IMAGE, &at));
 	at = 0;
@@ -84,7 +85,8 @@ static void bundle_gives_back_what_was_put_once(void **state)
 	}
 	assert_null(mrcd_parcel_next(parcels, count, MRCD_PARCEL_CLIENT, &at));
 	mrcd_parcels_free(parcels, count);
-	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, UINT64_MAX, &parcels, &count),
+			 0);
 	assert_int_equal(count, 0);
 	mrcd_parcels_free(parcels, count);
 	mrcd_bundle_fini(&bundle);
@@ -106,7 +108,7 @@ static void bundle_grows_by_sockets(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	if (limit.rlim_cur < clients + 100)
 		skip();
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	for (uint32_t i = 0; i < clients; i++)
 		put_client(&bundle, i, 1);
 	assert_true(bundle.count > 1);
@@ -117,7 +119,8 @@ static void bundle_grows_by_sockets(void **state)
 		bundle.fds[i] = bundle.fds[bundle.count - 1 - i];
 		bundle.fds[bundle.count - 1 - i] = fd;
 	}
-	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, UINT64_MAX, &parcels, &count),
+			 0);
 	assert_int_equal(count, clients);
 	for (uint32_t i = 0; i < count; i++) {
 		assert_true(parcels[i].index < clients);
@@ -138,7 +141,7 @@ static void bundle_has_a_bound(void **state)
 
 	(void)state;
 	parcel.fds[0] = fd_new(1);
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	while (r == 0 && bundle.parcel_count < 1000000)
 		r = mrcd_bundle_put(&bundle, &parcel);
 	/* Whichever comes first: our bound, or the kernel's on descriptors under way (not root's). */
@@ -158,12 +161,12 @@ static void bundle_refuses_what_is_no_parcel(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(send(pair[1], words, sizeof(words), 0), sizeof(words));
-	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -EPROTO);
+	assert_int_equal(mrcd_bundle_take(pair, 1, UINT64_MAX, &parcels, &count), -EPROTO);
 	close(pair[0]);
 	close(pair[1]);
 	/* Nor is something that is no socket. */
 	pair[0] = fd_new(10);
-	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -ENOTSOCK);
+	assert_int_equal(mrcd_bundle_take(pair, 1, UINT64_MAX, &parcels, &count), -ENOTSOCK);
 	close(pair[0]);
 }
 
@@ -200,7 +203,7 @@ static void bundle_refuses_a_parcel_that_is_too_large(void **state)
 	lowest = fd_new(1);
 	close(lowest);
 	assert_int_equal(sendmsg(pair[1], &msg, 0), sizeof(label));
-	assert_int_equal(mrcd_bundle_take(pair, 1, &parcels, &count), -EPROTO);
+	assert_int_equal(mrcd_bundle_take(pair, 1, UINT64_MAX, &parcels, &count), -EPROTO);
 	fds[0] = fd_new(1);
 	assert_int_equal(fds[0], lowest);
 	close(fds[0]);
@@ -221,7 +224,7 @@ static void bundle_can_be_taken_back(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	parcel.fds[0] = ends[1];
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(mrcd_bundle_put(&bundle, &parcel), 0);
 	close(ends[1]);
@@ -229,7 +232,7 @@ static void bundle_can_be_taken_back(void **state)
 	mrcd_bundle_take_back(&bundle);
 	assert_int_equal(read(ends[0], &byte, 1), 0);
 	mrcd_bundle_fini(&bundle);
-	assert_int_equal(mrcd_bundle_take(&elsewhere, 1, &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(&elsewhere, 1, UINT64_MAX, &parcels, &count), 0);
 	assert_int_equal(count, 0);
 	mrcd_parcels_free(parcels, count);
 	close(elsewhere);
@@ -256,8 +259,8 @@ static void bundle_keeps_room_for_its_end(void **state)
 	less = (struct rlimit){.rlim_cur = 300, .rlim_max = limit.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
 	assert_int_equal(syscall(SYS_setresuid, nobody, nobody, 0), 0);
-	mrcd_bundle_begin(&bundle);
-	mrcd_bundle_begin(&store);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
+	mrcd_bundle_begin(&store, MRCD_BUNDLES_MAX);
 	assert_int_equal(mrcd_bundle_keep_spare(&bundle), 0);
 	while (r == 0 && bundle.parcel_count < 1000)
 		r = mrcd_bundle_put(&bundle, &parcel);
@@ -277,6 +280,92 @@ static void bundle_keeps_room_for_its_end(void **state)
 		close(parcel.fds[i]);
 }
 
+/* However few sockets the manager keeps, the state itself has room in them. */
+static void bundle_has_room_for_the_state_at_its_end(void **state)
+{
+	const struct mrcd_parcel image = {.kind = MRCD_PARCEL_IMAGE, .fd_count = 1, .fds = {0}};
+
+	(void)state;
+	for (uint32_t count_max = 1; count_max <= 2; count_max++) {
+		struct mrcd_parcel *parcels, parcel = {.kind = MRCD_PARCEL_CLIENT, .fd_count = 1};
+		struct mrcd_bundle bundle;
+		uint32_t put = 0, count, at = 0;
+		int r = 0;
+
+		mrcd_bundle_begin(&bundle, count_max);
+		while (r == 0 && put < 100000) {
+			parcel.index = put;
+			r = mrcd_bundle_put(&bundle, &parcel);
+			put += r == 0;
+		}
+		assert_int_equal(r, -ENOSPC);
+		assert_int_equal(bundle.count, count_max);
+		assert_int_equal(mrcd_bundle_put(&bundle, &image), 0);
+		assert_int_equal(bundle.count, count_max);
+		assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, UINT64_MAX, &parcels,
+						  &count),
+				 0);
+		assert_int_equal(count, put + 1);
+		assert_non_null(mrcd_parcel_next(parcels, count, MRCD_PARCEL_IMAGE, &at));
+		mrcd_parcels_free(parcels, count);
+		mrcd_bundle_fini(&bundle);
+	}
+}
+
+/* Where there are too few descriptors the last programs are lost, and nothing of the daemon's own. */
+static void bundle_leaves_the_daemon_its_own(void **state)
+{
+	struct mrcd_parcel image = {.kind = MRCD_PARCEL_IMAGE, .fd_count = 1};
+	struct mrcd_parcel *parcels, *parcel;
+	struct mrcd_bundle bundle;
+	uint32_t count, at = 0, taken = 0;
+	int own[3 * 4 + 2], end, fd;
+
+	(void)state;
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
+	for (uint32_t i = 0; i < 10; i++)
+		put_client(&bundle, i, 3);
+	image.fds[0] = fd_new(77);
+	assert_int_equal(mrcd_bundle_put(&bundle, &image), 0);
+	close(image.fds[0]);
+	/* For four of them, and a third of one: numbers lower than that may be taken. */
+	for (size_t i = 0; i < MRC_ARRAY_LEN(own); i++)
+		own[i] = fd_new(1);
+	end = own[MRC_ARRAY_LEN(own) - 1];
+	for (size_t i = 0; i < MRC_ARRAY_LEN(own); i++)
+		close(own[i]);
+	assert_int_equal(mrcd_bundle_take(bundle.fds, bundle.count, (uint64_t)end, &parcels,
+					  &count),
+			 0);
+	assert_int_equal(count, 11);
+	while ((parcel = mrcd_parcel_next(parcels, count, MRCD_PARCEL_CLIENT, &at)) != NULL) {
+		assert_int_equal(parcel->is_lost, parcel->index >= 4);
+		for (uint32_t i = 0; i < 3; i++) {
+			off_t bytes = parcel->index + 100000 * i;
+
+			if (parcel->is_lost) {
+				assert_int_equal(parcel->fds[i], -1);
+				assert_int_equal(parcel->fd_bytes[i], bytes);
+			} else {
+				assert_true(parcel->fds[i] < end);
+				assert_int_equal(fd_bytes(parcel->fds[i]), bytes);
+			}
+		}
+		taken += !parcel->is_lost;
+	}
+	assert_int_equal(taken, 4);
+	at = 0;
+	parcel = mrcd_parcel_next(parcels, count, MRCD_PARCEL_IMAGE, &at);
+	assert_non_null(parcel);
+	assert_int_equal(fd_bytes(parcel->fds[0]), 77);
+	/* What was lost is closed: of the five only the image has its place. */
+	fd = fd_new(1);
+	assert_true(fd <= end);
+	close(fd);
+	mrcd_parcels_free(parcels, count);
+	mrcd_bundle_fini(&bundle);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +376,8 @@ int main(void)
 		cmocka_unit_test(bundle_refuses_a_parcel_that_is_too_large),
 		cmocka_unit_test(bundle_can_be_taken_back),
 		cmocka_unit_test(bundle_keeps_room_for_its_end),
+		cmocka_unit_test(bundle_has_room_for_the_state_at_its_end),
+		cmocka_unit_test(bundle_leaves_the_daemon_its_own),
 	};
 
 	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);

@@ -609,7 +609,34 @@ static void prog_has_ended_alone(struct lab *lab, struct prog *prog, const struc
 	prog_leave(prog);
 }
 
-static void one_whose_memory_cannot_be_mapped_ends_alone(void **state)
+/* A descriptor that can be read only: there are other reasons, and this one can be had anywhere. */
+static void make_read_only(int *fd)
+{
+	char path[40];
+	int read_only;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
+	read_only = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(read_only >= 0);
+	close(*fd);
+	*fd = read_only;
+}
+
+/* As mrcd_bundle_take() leaves one that had no room. */
+static void make_lost(struct mrcd_parcel *parcel)
+{
+	struct stat st;
+
+	parcel->is_lost = true;
+	for (uint32_t i = 0; i < parcel->fd_count; i++) {
+		assert_int_equal(fstat(parcel->fds[i], &st), 0);
+		parcel->fd_bytes[i] = (uint64_t)st.st_size;
+		close(parcel->fds[i]);
+		parcel->fds[i] = -1;
+	}
+}
+
+static void one_whose_memory_cannot_be_had_ends_alone(void **state)
 {
 	static const struct {
 		enum mrcd_client_fd fd;
@@ -618,6 +645,7 @@ static void one_whose_memory_cannot_be_mapped_ends_alone(void **state)
 		{MRCD_CLIENT_FD_RINGS, false},
 		{MRCD_CLIENT_FD_SEND_ARENA, true},
 		{MRCD_CLIENT_FD_LANDING, true},
+		{MRCD_CLIENT_FD_COUNT, false}, /* not one of them */
 	};
 	struct lab *lab = *state;
 
@@ -625,8 +653,6 @@ static void one_whose_memory_cannot_be_mapped_ends_alone(void **state)
 		struct pipe_end bad_end, good_end;
 		struct prog bad, good;
 		struct left left;
-		int read_only;
-		char path[40];
 
 		peer_b.event_count = peer_c.event_count = 0;
 		prog_attach(lab, &bad, "bad");
@@ -643,17 +669,14 @@ static void one_whose_memory_cannot_be_mapped_ends_alone(void **state)
 		lab_leave(lab, &left);
 		peer_b.credit = UINT32_MAX;
 		for (uint32_t p = 0; p < left.parcel_count; p++) {
-			int *fd = &left.parcels[p].fds[cases[i].fd];
+			struct mrcd_parcel *parcel = &left.parcels[p];
 
-			if (left.parcels[p].kind != MRCD_PARCEL_CLIENT ||
-			    left.parcels[p].index != 0)
+			if (parcel->kind != MRCD_PARCEL_CLIENT || parcel->index != 0)
 				continue;
-			/* There are other reasons; this one can be had anywhere. */
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
-			read_only = open(path, O_RDONLY | O_CLOEXEC);
-			assert_true(read_only >= 0);
-			close(*fd);
-			*fd = read_only;
+			if (cases[i].fd == MRCD_CLIENT_FD_COUNT)
+				make_lost(parcel);
+			else
+				make_read_only(&parcel->fds[cases[i].fd]);
 		}
 		lab_go_on(lab, &left);
 		prog_has_ended_alone(lab, &bad, &bad_end, cases[i].is_state_told);
@@ -821,7 +844,7 @@ int main(void)
 		lab_test(bounds_of_the_configuration_do_not_touch_who_is_attached),
 		lab_test(who_is_attached_stays_when_fewer_are_allowed),
 		lab_test(what_is_not_whole_is_not_taken),
-		lab_test(one_whose_memory_cannot_be_mapped_ends_alone),
+		lab_test(one_whose_memory_cannot_be_had_ends_alone),
 		lab_test(one_that_speaks_to_a_peer_that_is_no_more_ends_alone),
 		lab_test(those_beyond_what_can_be_passed_end_alone),
 		lab_test(an_image_that_goes_on_is_refused),

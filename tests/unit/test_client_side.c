@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <grp.h>
+#include <sys/resource.h>
 
 static void attach_gives_sealed_memory(void **state)
 {
@@ -213,6 +214,36 @@ static void attach_drops_who_says_nothing(void **state)
 		event_base_loop(lab->worker.base,
 				EVLOOP_ONCE); /* until the timer, or the connection */
 	close(fd);
+}
+
+/* Paths that are lost have to be opened anew: not all that the process may have is for programs. */
+static void attach_leaves_the_daemon_its_descriptors(void **state)
+{
+	struct lab *lab = *state;
+	struct rlimit was, less;
+	struct prog prog, more;
+	int lowest;
+
+	prog_attach(lab, &prog, "x");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	lowest = dup(STDIN_FILENO);
+	assert_true(lowest >= 0);
+	close(lowest);
+	/* Two for its ends of the socket, and six would be missing one. */
+	less = was;
+	less.rlim_cur = 2 * ((rlim_t)lowest + 2 + 5); /* so few that half is for programs */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	mrcd_client_side_configure(lab->worker.clients);
+	assert_string_equal(
+		prog_refused(lab, &more),
+		"1 clients are attached, no more are allowed: LimitNOFILE= of the daemon");
+	less.rlim_cur += 2;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	mrcd_client_side_configure(lab->worker.clients);
+	prog_attach(lab, &more, "y");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	prog_leave(&more);
+	prog_leave(&prog);
 }
 
 static void attach_drops_the_oldest_of_too_many_silent_ones(void **state)
@@ -898,6 +929,7 @@ int main(void)
 		lab_test(attach_takes_the_newest_version_that_both_speak),
 		lab_test(attach_gives_what_is_asked_down_to_a_minimum),
 		lab_test(attach_has_a_limit_of_clients),
+		lab_test(attach_leaves_the_daemon_its_descriptors),
 		lab_test(attach_drops_who_says_nothing),
 		lab_test(attach_drops_the_oldest_of_too_many_silent_ones),
 		lab_test(socket_of_a_dead_daemon_is_taken_over_and_of_a_live_one_not),

@@ -5,6 +5,7 @@
 #include "mrc/client.h"
 #include "mrcd_control.h"
 #include "mrcd_crc.h"
+#include "mrcd_fds.h"
 #include "mrcd_image.h"
 #include "mrcd_peer.h"
 
@@ -98,9 +99,10 @@ static void a_part_of_it_is_nothing(void **state)
 
 	worker_leave(worker_start(m));
 	/* One parcel is lost on the way. */
-	assert_int_equal(mrcd_bundle_take(m->fds, manager_kept(m), &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(m->fds, manager_kept(m), UINT64_MAX, &parcels, &count),
+			 0);
 	assert_true(count > 1);
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		if (parcels[i].kind != MRCD_PARCEL_LISTEN)
 			assert_int_equal(mrcd_bundle_put(&bundle, &parcels[i]), 0);
@@ -108,7 +110,7 @@ static void a_part_of_it_is_nothing(void **state)
 	assert_null(mrcd_heritage_open(bundle.fds, bundle.count, &m->conf));
 	mrcd_bundle_fini(&bundle);
 	/* Or the state itself. */
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		if (parcels[i].kind != MRCD_PARCEL_IMAGE)
 			assert_int_equal(mrcd_bundle_put(&bundle, &parcels[i]), 0);
@@ -224,6 +226,79 @@ static void a_program_stays_with_whoever_comes(void **state)
 	mrcd_worker_free(worker);
 	assert_true(prog_is_ended(&prog));
 	prog_leave(&prog);
+}
+
+/* Programs may have so many from here on, and the daemon its own besides. */
+static void allow_descriptors(const struct manager *m, uint32_t count)
+{
+	const uint32_t own = mrcd_fds_own(&m->conf);
+	struct rlimit limit;
+	int fds[64], end;
+
+	assert_true(count < MRC_ARRAY_LEN(fds));
+	for (uint32_t i = 0; i <= count; i++) {
+		fds[i] = dup(STDIN_FILENO);
+		assert_true(fds[i] >= 0);
+	}
+	end = fds[count];
+	for (uint32_t i = 0; i <= count; i++)
+		close(fds[i]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)end + MRC_MIN((uint32_t)end, own); /* half, if that is less */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(mrcd_fds_end(&m->conf), end);
+}
+
+/* A unit with another LimitNOFILE=: the last of them has to attach again, and the others do not. */
+static void fewer_descriptors_end_those_that_do_not_fit(void **state)
+{
+	struct manager *m = *state;
+	struct mrcd_worker *worker = worker_start(m);
+	bool is_given_back;
+	struct rlimit was;
+	struct prog progs[3];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	for (int i = 0; i < 3; i++)
+		prog_attach(m, worker, &progs[i], "one");
+	worker_leave(worker);
+	/* Its two sockets are the first to be taken. */
+	allow_descriptors(m, 2 + 2 * MRCD_PARCEL_FDS_MAX + 3);
+	worker = worker_go_on(m, &is_given_back);
+	assert_non_null(worker);
+	assert_int_equal(mrcd_client_side_count(worker->clients), 2);
+	event_base_loop(worker->base, EVLOOP_NONBLOCK);
+	for (int i = 0; i < 2; i++)
+		assert_true(prog_is_served(&progs[i], worker));
+	assert_true(prog_is_ended(&progs[2]));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	mrcd_worker_free(worker);
+	for (int i = 0; i < 3; i++)
+		prog_leave(&progs[i]);
+}
+
+static void a_manager_says_how_many_it_keeps(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t want;
+	} cases[] = {
+		{"1", 1},
+		{"7", 7},
+		{"64", MRCD_BUNDLES_MAX},
+		{"512", MRCD_BUNDLES_MAX},
+		{"some", MRCD_BUNDLES_MAX},
+		{"", MRCD_BUNDLES_MAX},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < MRC_ARRAY_LEN(cases); i++) {
+		setenv("FDSTORE", cases[i].text, 1);
+		if (mrcd_handover_room() != cases[i].want)
+			fail_msg("'%s': %u", cases[i].text, mrcd_handover_room());
+	}
+	unsetenv("FDSTORE");
+	assert_int_equal(mrcd_handover_room(), MRCD_BUNDLES_MAX);
 }
 
 /* Somebody has tidied up in the runtime directory. */
@@ -415,9 +490,10 @@ static void image_forge(struct manager *m, size_t at, const void *bytes, size_t 
 	ssize_t len;
 	int fd;
 
-	assert_int_equal(mrcd_bundle_take(m->fds, manager_kept(m), &parcels, &count), 0);
+	assert_int_equal(mrcd_bundle_take(m->fds, manager_kept(m), UINT64_MAX, &parcels, &count),
+			 0);
 	manager_forget(m);
-	mrcd_bundle_begin(&bundle);
+	mrcd_bundle_begin(&bundle, MRCD_BUNDLES_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		if (parcels[i].kind == MRCD_PARCEL_IMAGE) {
 			len = pread(parcels[i].fds[0], image, sizeof(image), 0);
@@ -624,6 +700,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_manager_that_reads_nothing_is_not_waited_for,
 						setup_alone, teardown),
 		handover_test(a_program_stays_with_whoever_comes),
+		handover_test(fewer_descriptors_end_those_that_do_not_fit),
+		handover_test(a_manager_says_how_many_it_keeps),
 		handover_test(hundreds_of_channels_go_on),
 		handover_test(a_socket_that_nobody_could_find_is_made_anew),
 		handover_test(a_daemon_that_cannot_start_leaves_it_as_it_was),
