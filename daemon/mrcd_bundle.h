@@ -62,8 +62,9 @@ void mrcd_bundle_begin(struct mrcd_bundle *bundle, uint32_t count_max);
 int mrcd_bundle_keep_spare(struct mrcd_bundle *bundle);
 void mrcd_bundle_use_spare(struct mrcd_bundle *bundle);
 /*
- * -ENOSPC: so many do not fit, but an image does, after them. -ETOOMANYREFS: of this user's no more descriptors can be on
- * their way, whosever they are. Other negative errno as the kernel says. Nothing was put then.
+ * -ENOSPC: so many do not fit, but an image does, after them. -ETOOMANYREFS: of this user's no
+ * more descriptors can be on their way, whosever they are. Other negative errno as the kernel
+ * says. Nothing was put then.
  */
 int mrcd_bundle_put(struct mrcd_bundle *bundle, const struct mrcd_parcel *parcel);
 /* Empty it, wherever its sockets have gone since: whoever has them finds nothing. */
