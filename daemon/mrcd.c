@@ -311,16 +311,17 @@ static void mrcd_free_event(struct event *ev)
 		event_free(ev);
 }
 
-/* What the service manager passed. Owned by mrcd_start(). */
+/* What the service manager passed. Owned by mrcd_run(). */
 struct mrcd_passed {
 	int client_fd; /* the client socket; -1: none */
+	int conf_fd;   /* what was in force before; -1: nothing was, or nobody is left from then */
 	int state_fds[MRCD_BUNDLES_MAX];
 	uint32_t state_count;
 };
 
 /*
  * The client socket is named "mrcd" (or by its unit, the manager's default), what the daemon
- * before us left is MRCD_HANDOVER_NAME; anything else is closed.
+ * before us left as mrcd_handover.h says; anything else is closed.
  */
 static int mrcd_take_passed(struct mrcd_passed *passed)
 {
@@ -343,6 +344,8 @@ static int mrcd_take_passed(struct mrcd_passed *passed)
 		} else if (strcmp(names[i], MRCD_HANDOVER_NAME) == 0 &&
 			   passed->state_count < MRCD_BUNDLES_MAX) {
 			passed->state_fds[passed->state_count++] = fd;
+		} else if (strcmp(names[i], MRCD_HANDOVER_CONF_NAME) == 0 && passed->conf_fd < 0) {
+			passed->conf_fd = fd;
 		} else {
 			mrcd_warn("passed socket \"%s\" is not the client socket (name mrcd, "
 				  "sequential packets, listening) and is closed",
@@ -428,7 +431,10 @@ static int mrcd_start_worker(struct mrcd *mrcd, int client_fd, struct mrcd_herit
 	}
 	mrcd->worker->read_again = mrcd_read_again;
 	mrcd->worker->read_again_context = mrcd;
-	mrcd_note(mrcd, MRCD_EVENT_STARTED, "version " MRC_VERSION);
+	mrcd_note(mrcd, MRCD_EVENT_STARTED,
+		  mrcd->conf->is_former ? "version " MRC_VERSION
+					  ", by the configuration from before"
+					: "version " MRC_VERSION);
 	return mrcd_worker_start(mrcd->worker, client_fd, heritage);
 }
 
@@ -451,7 +457,7 @@ static int mrcd_start_or_go_on(struct mrcd *mrcd, const struct mrcd_passed *pass
 	if (r < 0) {
 		mrcd_worker_free(mrcd->worker);
 		mrcd->worker = NULL;
-		is_given_back = mrcd_heritage_give_back(heritage);
+		is_given_back = mrcd_heritage_give_back(heritage, mrcd->conf);
 	}
 	mrcd_heritage_free(heritage);
 	if (is_given_back)
@@ -481,11 +487,33 @@ static void mrcd_hold_signals(bool is_held)
 	pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
-static int mrcd_start(struct mrcd *mrcd)
+/*
+ * A file with errors shall not end programs that wait for us: go on with what was in force before,
+ * so that it can be mended under them. Who starts with nothing is told by the exit status.
+ */
+static int mrcd_load(struct mrcd *mrcd, const char *file, const struct mrcd_passed *passed)
+{
+	int r = mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd->conf);
+
+	if (passed->conf_fd < 0 || passed->state_count == 0)
+		return r;
+	mrcd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_CONF_NAME);
+	if (r == 0)
+		return 0;
+	r = mrcd_conf_load_copy(file, passed->conf_fd, mrcd_log_conf_error, NULL, &mrcd->conf);
+	if (r == 0)
+		mrcd_warn("%s has errors: going on with the configuration from before, since "
+			  "programs are attached; mend it, then mrcctl reload",
+			  file);
+	else
+		mrcd_err("nor will the configuration from before do, as %s was then", file);
+	return r;
+}
+
+static int mrcd_start(struct mrcd *mrcd, const struct mrcd_passed *passed)
 {
 	const struct mrcd_privilege_user *user;
 	struct mrcd_privilege_user found;
-	struct mrcd_passed passed = {.client_fd = -1};
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -497,14 +525,12 @@ static int mrcd_start(struct mrcd *mrcd)
 	/* Keys were read and limits raised; no thread has been started. */
 	if (r == 0 && user != NULL)
 		r = mrcd_drop_root(mrcd->conf, user);
-	if (r == 0)
-		r = mrcd_take_passed(&passed);
 	if (r < 0)
 		return r;
 	if (mrcd->conf->worker_count > 1)
 		mrcd_warn("workers: %u: this version has one and uses one",
 			  mrcd->conf->worker_count);
-	r = mrcd_start_or_go_on(mrcd, &passed);
+	r = mrcd_start_or_go_on(mrcd, passed);
 	if (r < 0)
 		return r;
 	r = mrcd_add_signals(mrcd);
@@ -518,6 +544,7 @@ static int mrcd_start(struct mrcd *mrcd)
 
 static int mrcd_run(const char *file)
 {
+	struct mrcd_passed passed = {.client_fd = -1, .conf_fd = -1};
 	struct mrcd mrcd = {.lock_fd = -1};
 	int r;
 
@@ -530,11 +557,15 @@ static int mrcd_run(const char *file)
 #ifdef M_MMAP_THRESHOLD
 	mallopt(M_MMAP_THRESHOLD, MRCD_LARGE_BYTES);
 #endif
+	if (mrcd_take_passed(&passed) < 0)
+		return EXIT_FAILURE;
 	/* Not worth another try: the unit does not start us again after this one. */
-	if (mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd.conf) < 0)
+	if (mrcd_load(&mrcd, file, &passed) < 0)
 		return EX_CONFIG;
+	if (passed.conf_fd >= 0)
+		close(passed.conf_fd);
 	mrcd_log_set_level(mrcd.conf->log_level);
-	r = mrcd_start(&mrcd);
+	r = mrcd_start(&mrcd, &passed);
 	if (r == 0) {
 		mrcd_notice("mrcd %s: host %s, %u rail%s, %u peer%s, sockets in %s", MRC_VERSION,
 			    mrcd.conf->host, mrcd.conf->rail_count,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -454,43 +455,29 @@ int mrcd_conf_load_text(const char *file, const char *text, size_t len_bytes,
 }
 
 /* The whole file in new memory. What went wrong is reported. */
-static int file_read(struct mrcd_conf_loading *ld, char **text_out, size_t *len_out)
+static int file_read(struct mrcd_conf_loading *ld, int fd, char **text_out, size_t *len_out)
 {
 	struct stat st;
-	char *text = NULL;
+	char *text;
 	size_t len = 0;
-	int fd, r = 0;
 
-	fd = open(ld->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st)) {
-		r = -errno;
-		mrcd_conf_wrong(ld, 0, "", NULL,
-				"cannot be opened: %s; allowed: a file that this user can read",
-				strerror(-r));
-		if (r != -ENOENT && r != -EACCES)
-			r = -EIO;
-		goto close_fd;
-	}
-	if (!S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		mrcd_conf_wrong(ld, 0, "", NULL, "is not a regular file; allowed: a file");
-		r = -EINVAL;
-		goto close_fd;
+		return -EINVAL;
 	}
 	text = malloc(MRCD_CONF_FILE_BYTES_MAX + 1);
-	if (!text) {
-		r = -ENOMEM;
-		goto close_fd;
-	}
+	if (!text)
+		return -ENOMEM;
 	while (len <= MRCD_CONF_FILE_BYTES_MAX) {
-		ssize_t got = read(fd, text + len, MRCD_CONF_FILE_BYTES_MAX + 1 - len);
+		ssize_t got = pread(fd, text + len, MRCD_CONF_FILE_BYTES_MAX + 1 - len, (off_t)len);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0) {
 			mrcd_conf_wrong(ld, 0, "", NULL, "cannot be read: %s; allowed: a file",
 					strerror(errno));
-			r = -EIO;
-			goto free_text;
+			free(text);
+			return -EIO;
 		}
 		if (got == 0)
 			break;
@@ -498,19 +485,38 @@ static int file_read(struct mrcd_conf_loading *ld, char **text_out, size_t *len_
 	}
 	if (len > MRCD_CONF_FILE_BYTES_MAX) {
 		mrcd_conf_wrong(ld, 0, "", NULL, "the file is too large; allowed: up to 8MiB");
-		r = -EINVAL;
-		goto free_text;
+		free(text);
+		return -EINVAL;
 	}
 	*text_out = text;
 	*len_out = len;
-	close(fd);
 	return 0;
+}
 
-free_text:
-	free(text);
-close_fd:
-	if (fd >= 0)
-		close(fd);
+/* Only as much memory as there is text: most files are small. */
+static void text_keep(struct mrcd_conf *conf, char *text, size_t len)
+{
+	char *fitting = realloc(text, MRC_MAX(len, 1U));
+
+	conf->text = fitting ? fitting : text;
+	conf->text_bytes = len;
+}
+
+static int load_from(const char *file, int fd, mrcd_conf_error_fn on_error, void *context,
+		     struct mrcd_conf **conf_out)
+{
+	struct mrcd_conf_loading ld = {.file = file, .on_error = on_error, .context = context};
+	char *text;
+	size_t len;
+	int r = file_read(&ld, fd, &text, &len);
+
+	if (r)
+		return r;
+	r = mrcd_conf_load_text(file, text, len, on_error, context, conf_out);
+	if (r)
+		free(text);
+	else
+		text_keep(*conf_out, text, len);
 	return r;
 }
 
@@ -518,14 +524,54 @@ int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
 		   struct mrcd_conf **conf_out)
 {
 	struct mrcd_conf_loading ld = {.file = file, .on_error = on_error, .context = context};
-	char *text;
-	size_t len;
-	int r = file_read(&ld, &text, &len);
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int r;
 
-	if (r)
-		return r;
-	r = mrcd_conf_load_text(file, text, len, on_error, context, conf_out);
-	free(text);
+	if (fd < 0) {
+		r = -errno;
+		mrcd_conf_wrong(&ld, 0, "", NULL,
+				"cannot be opened: %s; allowed: a file that this user can read",
+				strerror(-r));
+		return r == -ENOENT || r == -EACCES ? r : -EIO;
+	}
+	r = load_from(file, fd, on_error, context, conf_out);
+	close(fd);
+	return r;
+}
+
+int mrcd_conf_load_copy(const char *file, int fd, mrcd_conf_error_fn on_error, void *context,
+			struct mrcd_conf **conf_out)
+{
+	int r = load_from(file, fd, on_error, context, conf_out);
+
+	if (r == 0)
+		(*conf_out)->is_former = true;
+	return r;
+}
+
+int mrcd_conf_copy(const struct mrcd_conf *conf)
+{
+	int fd, r;
+
+	if (!conf->text)
+		return -ENODATA;
+	fd = memfd_create("mrcd-conf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	for (size_t at = 0; at < conf->text_bytes;) {
+		ssize_t put = write(fd, conf->text + at, conf->text_bytes - at);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			goto err_close;
+		at += (size_t)put;
+	}
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
+		return fd;
+err_close:
+	r = -errno;
+	close(fd);
 	return r;
 }
 
@@ -558,5 +604,6 @@ void mrcd_conf_free(struct mrcd_conf *conf)
 	for (uint32_t i = 0; i < conf->peer_count; i++)
 		OPENSSL_cleanse(conf->peers[i].keys, sizeof(conf->peers[i].keys));
 	free(conf->peers);
+	free(conf->text);
 	free(conf);
 }

@@ -148,6 +148,9 @@ struct mrcd_conf {
 	struct mrc_limits limits; /* the engine's */
 	struct mrcd_conf_metrics metrics;
 	char file[512]; /* where it was read from */
+	char *text;     /* owned; all that was read, NULL: not from a file */
+	size_t text_bytes;
+	bool is_former; /* the file has errors: this is what was in force before (mrcd_conf_load_copy) */
 };
 
 /* Receives one finished error line, without newline. */
@@ -161,6 +164,15 @@ typedef void (*mrcd_conf_error_fn)(void *context, const char *line);
 int mrcd_conf_load(const char *file, mrcd_conf_error_fn on_error, void *context,
 		   struct mrcd_conf **conf_out);
 void mrcd_conf_free(struct mrcd_conf *conf);
+
+/* What the file said, for the daemon after this one: a sealed memfd, the caller's. Negative errno. */
+int mrcd_conf_copy(const struct mrcd_conf *conf);
+/*
+ * As mrcd_conf_load(), but from such a copy of `file`; key files and names of users are looked
+ * up as they are now. The descriptor stays the caller's.
+ */
+int mrcd_conf_load_copy(const char *file, int fd, mrcd_conf_error_fn on_error, void *context,
+			struct mrcd_conf **conf_out);
 
 /* How many paths go over the rail of this name. */
 uint32_t mrcd_conf_rail_paths(const struct mrcd_conf *conf, const char *name);

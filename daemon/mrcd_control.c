@@ -84,11 +84,12 @@ static json_t *mrcd_control_status(struct mrcd_worker *worker, const json_t *com
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)worker->boot_id);
 	mrcd_worker_summary_text(&summary, text, sizeof(text));
 	return mrcd_control_ok(
-		json_pack("{s:s s:s s:s s:i s:I s:b s:i s:i s:i s:i s:i s:i s:i s:i s:I s:s}",
+		json_pack("{s:s s:s s:s s:i s:I s:b s:b s:i s:i s:i s:i s:i s:i s:i s:i s:I s:s}",
 			  "host", worker->conf->host, "version", MRC_VERSION, "boot_id", boot_id,
 			  "pid", (int)getpid(), "uptime_ns",
 			  (json_int_t)(worker->now_ns - worker->start_ns), "draining",
-			  (int)summary.is_draining, "rails", (int)summary.rails, "rails_up",
+			  (int)summary.is_draining, "configuration_former",
+			  (int)summary.is_conf_former, "rails", (int)summary.rails, "rails_up",
 			  (int)summary.rails_up, "rails_degraded", (int)summary.rails_degraded,
 			  "rails_failing", (int)summary.rails_failing, "peers", (int)summary.peers,
 			  "peers_connected", (int)summary.peers_connected, "clients",

@@ -58,11 +58,31 @@ uint32_t mrcd_handover_room(void)
 	return count > 0 && count < MRCD_BUNDLES_MAX ? (uint32_t)count : MRCD_BUNDLES_MAX;
 }
 
-/* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
-int mrcd_handover_store(struct mrcd_bundle *bundle)
+/* For a daemon that finds the file full of errors. Without it that one takes nothing over, no more. */
+static void store_conf(const struct mrcd_conf *conf)
 {
-	int r = mrcd_notify_fds(WORD_NS, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
-				bundle->fds, bundle->count);
+	int fd = mrcd_conf_copy(conf), r = fd;
+
+	if (fd >= 0)
+		r = mrcd_notify_fds(WORD_NS,
+				    "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_CONF_NAME "\nFDPOLL=0", &fd,
+				    1);
+	if (r < 0 && r != -ENODATA)
+		mrcd_warn("no copy of the configuration is left to the next daemon: %s",
+			  strerror(-r));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
+int mrcd_handover_store(struct mrcd_bundle *bundle, const struct mrcd_conf *conf)
+{
+	int r;
+
+	if (conf != NULL && bundle->count < mrcd_handover_room())
+		store_conf(conf);
+	r = mrcd_notify_fds(WORD_NS, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
+			    bundle->fds, bundle->count);
 
 	/* It knows whose message that was only as long as we are there. */
 	if (r > 0)
@@ -194,7 +214,7 @@ static void finish(struct mrcd_handover *handover)
 	r = pack(handover, &bundle);
 	count = mrcd_client_side_count(worker->clients);
 	if (r == 0)
-		r = mrcd_handover_store(&bundle);
+		r = mrcd_handover_store(&bundle, count > 0 ? worker->conf : NULL);
 	if (r == 0) {
 		mrcd_client_side_leave(worker->clients);
 		mrcd_control_leave(worker->control);

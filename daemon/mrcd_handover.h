@@ -29,8 +29,10 @@
 #include "mrcd_bundle.h"
 #include "mrcd_worker.h"
 
-#define MRCD_HANDOVER_NAME        "mrcd-state" /* of what the manager keeps: FDNAME */
-#define MRCD_HANDOVER_PATIENCE_NS (2 * MRC_S)  /* for paths that take a while to be fenced */
+#define MRCD_HANDOVER_NAME "mrcd-state" /* of what the manager keeps: FDNAME */
+#define MRCD_HANDOVER_CONF_NAME \
+	"mrcd-conf" /* and of a copy of the configuration (mrcd_conf_copy) */
+#define MRCD_HANDOVER_PATIENCE_NS (2 * MRC_S) /* for paths that take a while to be fenced */
 
 struct mrcd_handover;
 
@@ -48,10 +50,11 @@ uint32_t mrcd_handover_room(void);
 int mrcd_handover_begin(struct mrcd_worker *worker, mrcd_handover_done_fn done, void *context,
 			struct mrcd_handover **handover_out);
 /*
- * Have the manager keep a bundle under MRCD_HANDOVER_NAME. 0: it has it. Negative errno: nobody
- * has, for what it may have got or may yet get is empty; -ETIMEDOUT: it does not take it.
+ * Have the manager keep a bundle under MRCD_HANDOVER_NAME, and what was in force under
+ * MRCD_HANDOVER_CONF_NAME (NULL: no program would miss it). 0: it has the bundle. Negative errno:
+ * nobody has, for what it may have got or may yet get is empty; -ETIMEDOUT: it does not take it.
  */
-int mrcd_handover_store(struct mrcd_bundle *bundle);
+int mrcd_handover_store(struct mrcd_bundle *bundle, const struct mrcd_conf *conf);
 /* Before the worker; NULL is fine. */
 void mrcd_handover_free(struct mrcd_handover *handover);
 

@@ -145,10 +145,11 @@ struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
 	return NULL;
 }
 
-bool mrcd_heritage_give_back(struct mrcd_heritage *heritage)
+bool mrcd_heritage_give_back(struct mrcd_heritage *heritage, const struct mrcd_conf *conf)
 {
 	uint64_t now_ns = mrcd_worker_clock_ns();
 	struct mrcd_bundle bundle;
+	uint32_t at = 0;
 	int r = 0;
 
 	if (heritage->is_spent || heritage->begin_ns > now_ns ||
@@ -159,8 +160,11 @@ bool mrcd_heritage_give_back(struct mrcd_heritage *heritage)
 	for (uint32_t i = 0; i < heritage->parcel_count && r == 0; i++)
 		r = mrcd_bundle_put(&bundle, &heritage->parcels[i]);
 	mrcd_bundle_use_spare(&bundle);
+	if (mrcd_parcel_next(heritage->parcels, heritage->parcel_count, MRCD_PARCEL_CLIENT, &at) ==
+	    NULL)
+		conf = NULL;
 	if (r == 0)
-		r = mrcd_handover_store(&bundle);
+		r = mrcd_handover_store(&bundle, conf);
 	mrcd_bundle_fini(&bundle);
 	if (r < 0)
 		mrcd_warn("what the daemon before left cannot be given back: %s", strerror(-r));

@@ -33,10 +33,11 @@ struct mrcd_heritage;
 struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
 					 const struct mrcd_conf *conf);
 /*
- * The worker could not start, and has been freed: have the manager keep all of it. False: it is
+ * The worker could not start, and has been freed: have the manager keep all of it, and a copy of
+ * the configuration that was to be in force. False: it is
  * not whole any more, did not fit, has waited for MRCD_HERITAGE_PATIENCE_NS, or nobody keeps it.
  */
-bool mrcd_heritage_give_back(struct mrcd_heritage *heritage);
+bool mrcd_heritage_give_back(struct mrcd_heritage *heritage, const struct mrcd_conf *conf);
 /* NULL is fine. Closes what was not taken. */
 void mrcd_heritage_free(struct mrcd_heritage *heritage);
 

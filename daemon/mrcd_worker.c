@@ -501,6 +501,7 @@ void mrcd_worker_summarize(const struct mrcd_worker *worker,
 		.rails = mrcd_worker_rails(worker),
 		.peers = worker->peer_count,
 		.is_draining = mrcd_drain_is_on(worker),
+		.is_conf_former = worker->conf->is_former,
 	};
 	for (uint32_t i = 0; i < worker->rail_count; i++) {
 		const struct mrcd_rail *rail = &worker->rails[i];
@@ -534,10 +535,11 @@ const char *mrcd_worker_summary_text(const struct mrcd_worker_summary *s, char *
 		snprintf(health, sizeof(health), " (%u %s)", s->rails_failing + s->rails_degraded,
 			 s->rails_failing > 0 ? "failing" : "degraded");
 	snprintf(text, text_bytes,
-		 "%s%u of %u rail%s up%s, %u of %u peer%s connected, %u client%s, %u channel%s",
+		 "%s%u of %u rail%s up%s, %u of %u peer%s connected, %u client%s, %u channel%s%s",
 		 s->is_draining ? "draining: " : "", s->rails_up, s->rails,
 		 s->rails == 1 ? "" : "s", health, s->peers_connected, s->peers,
 		 s->peers == 1 ? "" : "s", s->clients, s->clients == 1 ? "" : "s", s->channels,
-		 s->channels == 1 ? "" : "s");
+		 s->channels == 1 ? "" : "s",
+		 s->is_conf_former ? ", the configuration file has errors" : "");
 	return text;
 }

@@ -158,6 +158,7 @@ struct mrcd_worker_summary {
 	uint32_t clients;
 	uint32_t channels; /* of the conns; one with both ends here counts once */
 	bool is_draining;
+	bool is_conf_former; /* what is in force is not what the file says, which has errors */
 };
 void mrcd_worker_summarize(const struct mrcd_worker *worker,
 			   struct mrcd_worker_summary *summary_out);

@@ -530,6 +530,11 @@ void mrcctl_show_status(const json_t *result, FILE *out, bool has_colour)
 		mrcctl_table_add(table, MRCCTL_WORRY,
 				 "takes no new channels; mrcctl undrain --host ends it");
 	}
+	if (mrcctl_flag(result, "configuration_former")) {
+		mrcctl_table_add(table, MRCCTL_FAINT, "configuration");
+		mrcctl_table_add(table, MRCCTL_WORRY,
+				 "from before: the file has errors; mend it, then mrcctl reload");
+	}
 	mrcctl_table_add(table, MRCCTL_FAINT, "rails up");
 	mrcctl_add_share(table, mrcctl_number(result, "rails_up"), mrcctl_number(result, "rails"));
 	mrcctl_table_add(table, MRCCTL_FAINT, "their health");

@@ -78,6 +78,25 @@ e2e_paths a 4
 [ "$(boot_id a)" = "$before" ] || lab_fail "host a has forgotten its state: boot id $(boot_id a), before $before"
 e2e_is a rails "all(.[]; .bytes_sent > 0) and ([.[].bytes_sent] | add) >= $sent and $sent > 1e6" ||
 	lab_fail "counters began anew: $sent before the last restart of a, then $(e2e_get a rails '[.[].bytes_sent]')"
+# A file with errors ends nobody: what was in force stays, says so, and is mended under the streams.
+file=$LAB_DIR/host/a/mrcd.yaml
+cp "$file" "$LAB_DIR/mrcd.yaml"
+is_former() { e2e_is a status .configuration_former; }
+for round in first second; do
+	echo 'nonsense: 1' >>"$file"
+	lab_restart a
+	e2e_goes_on "after the $round restart with a file that has errors" 30
+	is_former || lab_fail "status does not say that the configuration is the one from before"
+done
+lab_mrcctl a status | grep -q 'the file has errors; mend it, then mrcctl reload' || lab_fail "status tells people nothing of it"
+! lab_mrcctl a reload 2>/dev/null || lab_fail "a file with errors was loaded"
+cp "$LAB_DIR/mrcd.yaml" "$file"
+lab_mrcctl a reload
+! is_former || lab_fail "the file is right, and still not what is in force"
+lab_restart a
+! is_former || lab_fail "the copy was taken, though the file is right"
+e2e_goes_on "after a restart with the file mended" 30
+[ "$(boot_id a)" = "$before" ] || lab_fail "host a has forgotten its state with its configuration"
 lab_wait_for "no more descriptors at a than before" 5 kept_fds_most a "$fds"
 lab_alive send || lab_fail "the sender of the held message was answered: $(cat "$LAB_DIR/log/send.out")"
 echo commit >&"$words"
@@ -109,4 +128,14 @@ another_run a "$before" || lab_fail "a host of another name has gone on"
 grep -q 'starting with nothing: the state is of host a, and this is other' "$LAB_DIR/log/mrcd-a.err" ||
 	lab_fail "the log does not say why nothing was taken"
 lab_wait_for "the service at a to be told" 10 told serve-a
-e2e_end
+
+# With nobody to lose the errors are told by the exit status.
+lab_kill serve TERM
+lab_wait_for "no program to be left at b" 10 e2e_is b clients 'length == 0'
+echo 'nonsense: 1' >>"$LAB_DIR/host/b/mrcd.yaml"
+kill -HUP "$(lab_pid mrcd-b)"
+lab_status mrcd-b 20
+[ "$LAB_STATUS" = 78 ] || lab_fail "a daemon with nobody attached goes on with a file that has errors: status $LAB_STATUS"
+lab_mrcd_stop a
+e2e_no_reports
+echo "ok"

@@ -181,6 +181,43 @@ static void conf_masks_what_could_steer_a_terminal(void **state)
 	assert_non_null(strstr(said.text, "2: k?ey: unknown key"));
 }
 
+static void conf_copy_says_what_the_file_said_when_it_was_read(void **state)
+{
+	static const char text[] = "host: a\nrails: []\n# the end";
+	struct mrcd_conf *conf = NULL, *again = NULL;
+	struct said said = {.count = 0};
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/copied.yaml", dir);
+	file_make("copied.yaml", text, strlen(text), 0600);
+	assert_int_equal(mrcd_conf_load(path, on_error, &said, &conf), 0);
+	assert_false(conf->is_former);
+	fd = mrcd_conf_copy(conf);
+	assert_true(fd >= 0);
+	mrcd_conf_free(conf);
+	file_make("copied.yaml", "host: a b\n", strlen("host: a b\n"), 0600);
+	assert_int_equal(mrcd_conf_load(path, on_error, &said, &conf), -EINVAL);
+
+	/* As often as is wanted: whoever has it may be restarted with it once more. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(mrcd_conf_load_copy(path, fd, on_error, &said, &again), 0);
+		assert_true(again->is_former);
+		assert_string_equal(again->host, "a");
+		assert_string_equal(again->file, path);
+		close(fd);
+		fd = mrcd_conf_copy(again);
+		assert_true(fd >= 0);
+		assert_int_equal(again->text_bytes, strlen(text));
+		mrcd_conf_free(again);
+	}
+	assert_int_equal(write(fd, "x", 1), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	close(fd);
+	assert_int_equal(mrcd_conf_copy(&(struct mrcd_conf){.text = NULL}), -ENODATA);
+}
+
 static void conf_file_that_cannot_be_read_is_an_errno(void **state)
 {
 	char path[256];
@@ -929,6 +966,7 @@ int main(void)
 		cmocka_unit_test(conf_refuses_utf_16),
 		cmocka_unit_test(conf_reports_twenty_errors_and_that_there_are_more),
 		cmocka_unit_test(conf_masks_what_could_steer_a_terminal),
+		cmocka_unit_test(conf_copy_says_what_the_file_said_when_it_was_read),
 		cmocka_unit_test(conf_file_that_cannot_be_read_is_an_errno),
 		cmocka_unit_test(conf_file_of_another_user_s_key_is_refused),
 		cmocka_unit_test(conf_takes_every_kind_of_value),

@@ -200,7 +200,7 @@ static struct mrcd_worker *worker_go_on(struct manager *m, bool *is_given_back)
 	if (r < 0) {
 		mrcd_worker_free(worker);
 		worker = NULL;
-		*is_given_back = mrcd_heritage_give_back(heritage);
+		*is_given_back = mrcd_heritage_give_back(heritage, &m->conf);
 	}
 	mrcd_heritage_free(heritage);
 	return worker;
@@ -226,6 +226,45 @@ static void a_program_stays_with_whoever_comes(void **state)
 	mrcd_worker_free(worker);
 	assert_true(prog_is_ended(&prog));
 	prog_leave(&prog);
+}
+
+/* How many descriptors are left, and whether a copy of the configuration is one of them. */
+static uint32_t left_of(struct manager *m, bool has_program, bool *has_copy)
+{
+	struct mrcd_worker *worker = worker_start(m);
+	struct prog prog;
+	uint32_t count;
+
+	if (has_program)
+		prog_attach(m, worker, &prog, "one");
+	worker_leave(worker);
+	count = manager_kept(m);
+	*has_copy = manager_heard(m, "FDSTORE=1\nFDNAME=mrcd-conf\nFDPOLL=0");
+	manager_forget(m);
+	if (has_program)
+		prog_leave(&prog);
+	return count;
+}
+
+static void what_was_in_force_is_left_for_programs(void **state)
+{
+	struct manager *m = *state;
+	bool has_copy;
+
+	assert_int_equal(left_of(m, true, &has_copy), 1); /* it was read from no file */
+	assert_false(has_copy);
+	m->conf.text = strdup("host: a\n");
+	m->conf.text_bytes = strlen(m->conf.text);
+	assert_int_equal(left_of(m, true, &has_copy), 2);
+	assert_true(has_copy);
+	assert_int_equal(left_of(m, false, &has_copy), 1); /* nobody would miss it */
+	assert_false(has_copy);
+	setenv("FDSTORE", "1", 1); /* programs come first */
+	assert_int_equal(left_of(m, true, &has_copy), 1);
+	assert_false(has_copy);
+	unsetenv("FDSTORE");
+	free(m->conf.text);
+	m->conf.text = NULL;
 }
 
 /* Programs may have so many from here on, and the daemon its own besides. */
@@ -701,6 +740,7 @@ int main(void)
 						setup_alone, teardown),
 		handover_test(a_program_stays_with_whoever_comes),
 		handover_test(fewer_descriptors_end_those_that_do_not_fit),
+		handover_test(what_was_in_force_is_left_for_programs),
 		handover_test(a_manager_says_how_many_it_keeps),
 		handover_test(hundreds_of_channels_go_on),
 		handover_test(a_socket_that_nobody_could_find_is_made_anew),
