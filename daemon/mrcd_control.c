@@ -125,6 +125,8 @@ static json_t *mrcd_control_rail_json(struct mrcd_worker *worker, const struct m
 			   (json_int_t)rail->carrier_losses, "strangers",
 			   (json_int_t)rail->strangers, "paths", (int)paths, "paths_good",
 			   (int)paths_good);
+	if (object != NULL && mrcd_rail_drill_name(rail) != NULL)
+		json_object_set_new(object, "drill", json_string(mrcd_rail_drill_name(rail)));
 	if (object != NULL)
 		json_object_set_new(object, "flaps", json_integer((json_int_t)rail->flaps));
 	if (object != NULL && rail->flaps > 0)

@@ -17,11 +17,13 @@
 
 #define LEASE_NS_DEFAULT (2 * MRC_S)
 #define UP_AGAIN_NS      MRC_S
+#define TELL_LOOK_NS     MRC_MS /* while peers are being told */
 #define THREADS          2U
 #define THREADS_RESERVED 1U
 
 enum mrcd_drill_state {
 	MRCD_DRILL_IDLE,
+	MRCD_DRILL_TELLING,  /* peers, that it is going to begin */
 	MRCD_DRILL_STARTING, /* the job that takes the link down */
 	MRCD_DRILL_ON,
 	MRCD_DRILL_ENDING, /* the job that takes it up */
@@ -54,6 +56,8 @@ struct mrcd_drill {
 	bool is_link;
 	const char *over; /* why it is over or shall be; NULL: it shall not */
 	uint64_t duration_ns, began_ns, ended_ns;
+	struct event tell_event;
+	uint64_t tell_ns; /* since then */
 	char error
 		[MRCD_INTERFACE_WHY_BYTES]; /* why the link did not go down, or does not come up */
 
@@ -74,9 +78,8 @@ static const char *const mrcd_drill_fault_names[] = {
 };
 
 static const char *const mrcd_drill_state_names[] = {
-	[MRCD_DRILL_IDLE] = "idle",
-	[MRCD_DRILL_STARTING] = "starting",
-	[MRCD_DRILL_ON] = "on",
+	[MRCD_DRILL_IDLE] = "idle",         [MRCD_DRILL_TELLING] = "starting",
+	[MRCD_DRILL_STARTING] = "starting", [MRCD_DRILL_ON] = "on",
 	[MRCD_DRILL_ENDING] = "ending",
 };
 
@@ -110,13 +113,40 @@ static int mrcd_drill_set(struct mrcd_drill *drill, enum mrcd_drill_fault fault)
 	return 0;
 }
 
+static void mrcd_drill_event(const struct mrcd_drill *drill, enum mrcd_event_kind kind,
+			     const char *note)
+{
+	struct mrcd_event event = {.kind = kind};
+
+	snprintf(event.rail, sizeof(event.rail), "%s", drill->rail->conf->name);
+	snprintf(event.note, sizeof(event.note), "%s", note);
+	mrcd_event_log_add(drill->worker->events, &event);
+}
+
+/* Everybody whom it is about knows that it is wanted, or is no more. */
+static void mrcd_drill_mark(struct mrcd_drill *drill, bool is_drilled)
+{
+	struct mrcd_worker *worker = drill->worker;
+
+	if (drill->rail->is_drilled == is_drilled)
+		return;
+	drill->rail->is_drilled = is_drilled;
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		mrcd_peer_tell_drill(worker->peers[i], drill->rail, is_drilled);
+}
+
 static void mrcd_drill_begun(struct mrcd_drill *drill, uint64_t at_ns)
 {
 	const struct timeval span = mrcd_timeval_of(drill->duration_ns);
+	char note[64];
 
 	drill->state = MRCD_DRILL_ON;
 	drill->began_ns = at_ns;
 	event_add(&drill->end_event, &span);
+	snprintf(note, sizeof(note), "%s%s for %llu ms", mrcd_drill_fault_names[drill->fault],
+		 drill->is_link ? ", the link," : "",
+		 (unsigned long long)(drill->duration_ns / MRC_MS));
+	mrcd_drill_event(drill, MRCD_EVENT_DRILL_BEGIN, note);
 	mrcd_notice("rail %s: drill begins: %s%s", drill->rail->conf->name,
 		    mrcd_drill_fault_names[drill->fault], drill->is_link ? ", the link" : "");
 }
@@ -125,6 +155,8 @@ static void mrcd_drill_ended(struct mrcd_drill *drill, uint64_t at_ns)
 {
 	drill->state = MRCD_DRILL_IDLE;
 	drill->ended_ns = at_ns;
+	mrcd_drill_mark(drill, false);
+	mrcd_drill_event(drill, MRCD_EVENT_DRILL_END, drill->over);
 	mrcd_notice("rail %s: drill ends after %llu ms: %s", drill->rail->conf->name,
 		    (unsigned long long)((at_ns - drill->began_ns) / MRC_MS), drill->over);
 }
@@ -231,6 +263,7 @@ static void mrcd_drill_down_done(struct mrcd_job *base)
 	}
 	if (drill->job.error < 0) {
 		drill->state = MRCD_DRILL_IDLE;
+		mrcd_drill_mark(drill, false);
 		memcpy(drill->error, drill->job.why, sizeof(drill->error));
 		return;
 	}
@@ -245,6 +278,13 @@ static void mrcd_drill_end(struct mrcd_drill *drill, const char *over)
 {
 	if (drill->over == NULL)
 		drill->over = over;
+	if (drill->state == MRCD_DRILL_TELLING) {
+		event_del(&drill->tell_event);
+		drill->state = MRCD_DRILL_IDLE;
+		drill->began_ns = drill->ended_ns = drill->worker->now_ns;
+		mrcd_drill_mark(drill, false);
+		return;
+	}
 	if (drill->state != MRCD_DRILL_ON)
 		return; /* there is none, or it ends, or will as soon as it has begun */
 	event_del(&drill->end_event);
@@ -514,22 +554,63 @@ static uint64_t mrcd_drill_rail_rate(const struct mrcd_worker *worker, const str
 	return bytes_per_s;
 }
 
-static json_t *mrcd_drill_begin(struct mrcd_drill *drill, json_t **error_out)
+/* Peers know of it: now it begins. */
+static void mrcd_drill_go(struct mrcd_drill *drill)
 {
-	struct mrcd_rail *rail = drill->rail;
-
 	if (drill->is_link) {
-		if (mrcd_drill_link_prepare(drill, rail->conf->interface) < 0)
-			return mrcd_drill_refuse(error_out, "%s", strerror(ENOMEM));
 		drill->state = MRCD_DRILL_STARTING;
 		mrcd_drill_link_submit(drill, false, mrcd_drill_down_done);
 	} else if (mrcd_drill_set(drill, drill->fault) < 0) {
+		drill->state = MRCD_DRILL_IDLE;
+		mrcd_drill_mark(drill, false);
+		snprintf(drill->error, sizeof(drill->error), "a rail of type %s cannot do that",
+			 drill->rail->ops->kind);
 		drill->fault = MRCD_DRILL_NONE;
-		return mrcd_drill_refuse(error_out, "rail %s is of type %s, which cannot do that",
-					 rail->conf->name, rail->ops->kind);
 	} else {
 		mrcd_drill_begun(drill, drill->worker->now_ns);
 	}
+}
+
+static bool mrcd_drill_is_told(const struct mrcd_worker *worker)
+{
+	bool is_told = true;
+
+	for (uint32_t i = 0; i < worker->peer_count; i++)
+		is_told = is_told && mrcd_peer_has_heard(worker->peers[i]);
+	return is_told;
+}
+
+static void mrcd_drill_tell(struct mrcd_drill *drill)
+{
+	const struct timeval again = mrcd_timeval_of(TELL_LOOK_NS);
+
+	if (mrcd_drill_is_told(drill->worker) ||
+	    drill->worker->now_ns - drill->tell_ns >= MRCD_DRILL_TELL_NS)
+		mrcd_drill_go(drill);
+	else
+		event_add(&drill->tell_event, &again);
+}
+
+static void mrcd_drill_on_tell(evutil_socket_t fd, short what, void *context)
+{
+	struct mrcd_drill *drill = context;
+
+	mrcd_worker_now(drill->worker);
+	mrcd_drill_tell(drill);
+}
+
+static json_t *mrcd_drill_begin(struct mrcd_drill *drill, json_t **error_out)
+{
+	const struct mrcd_rail *rail = drill->rail;
+
+	if (drill->is_link && mrcd_drill_link_prepare(drill, rail->conf->interface) < 0)
+		return mrcd_drill_refuse(error_out, "%s", strerror(ENOMEM));
+	drill->state = MRCD_DRILL_TELLING;
+	drill->tell_ns = drill->worker->now_ns;
+	mrcd_drill_mark(drill, true);
+	mrcd_drill_tell(drill);
+	if (drill->fault == MRCD_DRILL_NONE)
+		return mrcd_drill_refuse(error_out, "rail %s: %s", rail->conf->name, drill->error);
 	return mrcd_drill_state_json(drill);
 }
 
@@ -658,9 +739,15 @@ int mrcd_drill_new(struct mrcd_worker *worker, struct mrcd_drill **drill_out)
 	drill->session_last = worker->boot_id >> 16;
 	mrcd_lane_init(&drill->lane);
 	event_assign(&drill->lease_event, worker->base, -1, 0, mrcd_drill_on_lease, drill);
+	event_assign(&drill->tell_event, worker->base, -1, 0, mrcd_drill_on_tell, drill);
 	event_assign(&drill->end_event, worker->base, -1, 0, mrcd_drill_on_end, drill);
 	*drill_out = drill;
 	return 0;
+}
+
+const char *mrcd_drill_fault_name(const struct mrcd_drill *drill, const struct mrcd_rail *rail)
+{
+	return drill->rail == rail ? mrcd_drill_fault_names[drill->fault] : "none";
 }
 
 bool mrcd_drill_has(const struct mrcd_drill *drill, const struct mrcd_rail *rail)
@@ -680,6 +767,7 @@ void mrcd_drill_free(struct mrcd_drill *drill)
 	    mrcd_interface_up(drill->job.dir, drill->job.interface) < 0)
 		mrcd_err("%s, which a drill took down, stays down; the next mrcd tries again",
 			 drill->job.interface);
+	event_del(&drill->tell_event);
 	event_del(&drill->end_event);
 	free(drill);
 }

@@ -10,6 +10,10 @@
  * is taken up even by the daemon that follows one that was killed
  * (mrcd_interface.h).
  *
+ * Peers are told before anything fails, and when it is over (mrcd_peer_drill.c): at
+ * neither end is it held against the rail. A peer that does not answer is waited
+ * for no longer than MRCD_DRILL_TELL_NS.
+ *
  * Each answer has what its asker measures by: counters of the rails, and what
  * befell and how long clients stood still since the last one
  * (mrcd_event_log.h, mrcd_stall.h). Nothing of a drill is on the way of data:
@@ -30,6 +34,7 @@
 #define MRCD_DRILL_LEASE_NS_MAX    (60 * MRC_S)
 #define MRCD_DRILL_DURATION_NS_MIN (50 * MRC_MS)
 #define MRCD_DRILL_DURATION_NS_MAX (600 * MRC_S)
+#define MRCD_DRILL_TELL_NS         (100 * MRC_MS)
 #define MRCD_DRILL_TIMES_MIN       2U
 #define MRCD_DRILL_TIMES_MAX       1000U
 
@@ -44,6 +49,8 @@ void mrcd_drill_free(struct mrcd_drill *drill);
 
 /* Is it about this rail now? One that it is about must not go. */
 bool mrcd_drill_has(const struct mrcd_drill *drill, const struct mrcd_rail *rail);
+/* What our drill does to this rail, which is in it. A static string. */
+const char *mrcd_drill_fault_name(const struct mrcd_drill *drill, const struct mrcd_rail *rail);
 
 /*
  * {"command": "drill", "do": WHAT, ...}, and what it answers:

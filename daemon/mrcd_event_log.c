@@ -109,6 +109,8 @@ const char *mrcd_event_text(const struct mrcd_event *event, char text[MRCD_EVENT
 		[MRCD_EVENT_CARRIER_BACK] = {"rail", "carrier is back"},
 		[MRCD_EVENT_DRAINED] = {"rail", "drained by the operator"},
 		[MRCD_EVENT_UNDRAINED] = {"rail", "given back by the operator"},
+		[MRCD_EVENT_DRILL_BEGIN] = {"rail", "a drill begins"},
+		[MRCD_EVENT_DRILL_END] = {"rail", "a drill ends"},
 		[MRCD_EVENT_HEALTH_GOOD] = {"rail", "good again"},
 		[MRCD_EVENT_HEALTH_DEGRADED] = {"rail", "degraded"},
 		[MRCD_EVENT_HEALTH_FAILING] = {"rail", "failing"},

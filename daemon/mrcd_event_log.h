@@ -36,6 +36,8 @@
 	X(CARRIER_BACK, "carrier-back")                                       \
 	X(DRAINED, "drained") /* a rail, by the operator */                   \
 	X(UNDRAINED, "undrained")                                             \
+	X(DRILL_BEGIN, "drill-begin") /* of a rail, ours or a peer's */       \
+	X(DRILL_END, "drill-end")                                             \
 	X(HEALTH_GOOD, "health-good") /* of a rail, or of one path over it */ \
 	X(HEALTH_DEGRADED, "health-degraded")                                 \
 	X(HEALTH_FAILING, "health-failing")                                   \

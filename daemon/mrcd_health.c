@@ -112,7 +112,7 @@ static void mrcd_health_event(const struct mrcd_rail *rail, const struct mrcd_pe
 
 /* ---- samples ---- */
 
-static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
+static void mrcd_health_sample(struct mrcd_peer *peer, uint8_t index,
 			       struct mrc_health_sample *sample)
 {
 	const struct mrcd_peer_path *path = &peer->paths[index];
@@ -128,6 +128,7 @@ static void mrcd_health_sample(const struct mrcd_peer *peer, uint8_t index,
 		.carrier_losses = path->rail->carrier_losses,
 		.speed = mrcd_nic_speed(path->rail),
 	};
+	sample->is_excused = mrcd_peer_path_is_excused(peer, index);
 	mrcd_card_judged(&path->rail->card, &sample->card);
 	if (link != NULL && link->ops->resends != NULL &&
 	    link->ops->resends(link, &sample->segments, &sample->segments_lost))

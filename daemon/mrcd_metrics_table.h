@@ -66,6 +66,8 @@
 	  "Whether the rail's interface has a carrier.") \
 	X(RAIL_DRAINED, GAUGE, RAIL, COUNT, "mrcd_rail_drained", at->rail->is_draining, \
 	  "Whether the operator took the rail out of service.") \
+	X(RAIL_DRILLED, GAUGE, RAIL, COUNT, "mrcd_rail_drilled", mrcd_rail_drill_name(at->rail) != NULL, \
+	  "Whether the rail, or a path over it, is in a drill, here or of a peer's.") \
 	X(RAIL_SPEED_BYTES_PER_SECOND, GAUGE, RAIL, COUNT, "mrcd_rail_speed_bytes_per_second", rail_speed(at->rail), \
 	  "What the rail should carry, by the configuration or the interface.") \
 	X(RAIL_PATHS, GAUGE, RAIL, COUNT, "mrcd_rail_paths", rail_paths(at, false), \
@@ -81,9 +83,9 @@
 	X(RAIL_RECEIVED_FRAMES_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_received_frames_total", at->rail->frames_received, \
 	  "Frames received by the rail.") \
 	X(RAIL_CARRIER_LOSSES_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_carrier_losses_total", at->rail->carrier_losses, \
-	  "How often the rail lost its carrier.") \
+	  "How often the rail lost its carrier, but not in a drill.") \
 	X(RAIL_FLAPS_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_flaps_total", at->rail->flaps, \
-	  "How often a path over the rail left service, but not by the operator.") \
+	  "How often a path over the rail left service, but not by the operator, nor in a drill.") \
 	X(RAIL_CARD_ERRORS_TOTAL, COUNTER, RAIL_CARD, COUNT, "mrcd_rail_card_errors_total", card_count(at), \
 	  "What the rail's network card counts as errors, since its driver was loaded; which of them is the kernel's word.") \
 	X(RAIL_STRANGERS_TOTAL, COUNTER, RAIL, COUNT, "mrcd_rail_strangers_total", at->rail->strangers, \

@@ -415,6 +415,9 @@ static void mrcd_peer_perform(struct mrcd_peer *peer, const struct mrc_action *a
 		if (peer->worker->clients != NULL)
 			mrcd_client_side_peer_drain(peer->worker->clients, peer);
 		break;
+	case MRC_ACT_PEER_DRILL:
+		mrcd_peer_on_drill(peer, act->host.paths_drilled);
+		break;
 	case MRC_ACT_COPY:
 		mrcd_peer_copy(peer, &act->msg);
 		break;

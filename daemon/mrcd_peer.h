@@ -100,6 +100,10 @@ bool mrcd_peer_is_over(struct mrcd_peer *peer);
 bool mrcd_peer_is_draining(const struct mrcd_peer *peer);
 /* It is to know whether our host is being drained. Pumps. */
 void mrcd_peer_tell_drain(struct mrcd_peer *peer);
+/* And that its paths over this rail are to fail on purpose, or no longer. Pumps. */
+void mrcd_peer_tell_drill(struct mrcd_peer *peer, const struct mrcd_rail *rail, bool is_on);
+/* It has answered what we told last of drains and drills; or cannot, for no path is good. */
+bool mrcd_peer_has_heard(const struct mrcd_peer *peer);
 
 /* Hand an event to the engine, with this turn's time. Does not pump. */
 int mrcd_peer_handle(struct mrcd_peer *peer, const struct mrc_event_in *ev);
@@ -141,6 +145,10 @@ struct mrcd_stall_meter *mrcd_peer_stalls(struct mrcd_peer *peer);
 
 /* The operator took the rail out of service, or gives it back. Tells no peer. */
 void mrcd_rail_note_drain(struct mrcd_rail *rail, bool is_draining);
+/* It is in a drill, here or of a peer's, or was until just now: what befalls it is not its fault. */
+bool mrcd_rail_is_excused(const struct mrcd_rail *rail);
+/* "down", "silence", "slow": in our drill; "peer": in a peer's; NULL: in none. */
+const char *mrcd_rail_drill_name(const struct mrcd_rail *rail);
 
 /* An object, and arrays of objects; new references, NULL when memory is short. */
 json_t *mrcd_peer_json(const struct mrcd_peer *peer);

@@ -6,6 +6,7 @@
  *	mrcd_peer_paths.c  other paths than it began with, while it runs
  *	mrcd_peer_state.c  what its engine begins with: nothing, or what the daemon before us left
  *	mrcd_peer_note.c   what befalls it: log, events, counters
+ *	mrcd_peer_drill.c  what is not held against it: drills, ours and the peer's
  *	mrcd_peer_info.c   looking in, for the control socket
  *	mrcd_health.c      how well its paths do
  *
@@ -33,6 +34,8 @@ struct mrcd_peer_path {
 	uint64_t flaps;      /* how often it left service, but not by the operator; never reset */
 	uint64_t flapped_ns; /* when it last did */
 	uint64_t cuts;       /* fragments that came cut short by their sender */
+	uint64_t peer_drill_ns; /* the peer has it fail on purpose, since then; 0: it does not */
+	uint64_t drill_ns;      /* a drill of it was last on; 0: all of that is over */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
 	struct mrcd_log_limit damage_limit;
@@ -84,6 +87,15 @@ void mrcd_peer_note_drain(struct mrcd_peer *peer, bool is_draining);
 /* Whether it can be reached may be another answer than before. */
 void mrcd_peer_note_reach(struct mrcd_peer *peer);
 void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up);
+
+/* ---- mrcd_peer_drill.c ---- */
+
+/* Whose drill the path is in: "here", "peer"; NULL: nobody's. */
+const char *mrcd_peer_path_drill(const struct mrcd_peer *peer, uint8_t index);
+/* Nothing that befalls it now is held against it. */
+bool mrcd_peer_path_is_excused(struct mrcd_peer *peer, uint8_t index);
+/* MRC_ACT_PEER_DRILL. */
+void mrcd_peer_on_drill(struct mrcd_peer *peer, uint32_t paths);
 
 /* ---- mrcd_peer_paths.c ---- */
 

@@ -112,6 +112,8 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 			 (int)(health->state != MRC_HEALTH_GOOD));
 	if (path == NULL)
 		return NULL;
+	if (mrcd_peer_path_drill(peer, index) != NULL)
+		json_object_set_new(path, "drill", json_string(mrcd_peer_path_drill(peer, index)));
 	mrcd_peer_set(path, "epoch", info.epoch);
 	mrcd_peer_set(path, "wire_version", info.version);
 	mrcd_peer_set(path, "wire_features", info.features);

@@ -157,7 +157,8 @@ void mrcd_peer_note_path(struct mrcd_peer *peer, const struct mrc_act_path *act)
 		path->left_ns = 0;
 	else if (was_good)
 		path->left_ns = now_ns;
-	if (was_good && act->state != MRC_PATH_DENIED) {
+	if (was_good && act->state != MRC_PATH_DENIED &&
+	    !mrcd_peer_path_is_excused(peer, act->index)) {
 		path->flaps++;
 		path->flapped_ns = now_ns;
 		path->rail->flaps++;
@@ -255,7 +256,7 @@ void mrcd_rail_note_carrier(struct mrcd_rail *rail, bool is_up)
 	if (is_up) {
 		mrcd_info("rail %s (%s): carrier is back", rail->conf->name, rail->conf->interface);
 	} else {
-		rail->carrier_losses++;
+		rail->carrier_losses += !mrcd_rail_is_excused(rail);
 		mrcd_warn("rail %s (%s): carrier lost", rail->conf->name, rail->conf->interface);
 	}
 	add_rail_event(rail, is_up ? MRCD_EVENT_CARRIER_BACK : MRCD_EVENT_CARRIER_LOST);

@@ -30,7 +30,7 @@ static uint64_t peer_stamp(void *context)
 /* What is offered in handshakes with this peer. */
 static uint32_t peer_features(const struct mrcd_conf_peer *conf)
 {
-	uint32_t features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN;
+	uint32_t features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN | MRC_FEATURE_DRILL;
 
 	if (conf == NULL)
 		return 0;

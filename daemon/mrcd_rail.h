@@ -199,6 +199,7 @@ struct mrcd_rail {
 	struct mrcd_conf_rail next; /* RENEW */
 	uint64_t open_ns;           /* RENEW, and it could not be opened: not before */
 	uint32_t hold_count;        /* of its memory that engines hold now */
+	bool is_drilled; /* it is in a drill, or about to be: that what befalls it is wanted */
 	enum mrcd_drill_fault drill;
 	uint64_t drill_bytes_per_s; /* SLOW */
 	void *kind_data;            /* the kind's own */

@@ -933,6 +933,10 @@ int mrc_conn_handle(struct mrc_conn *conn, const struct mrc_event_in *ev, uint64
 		return mrc_conn_about_event(conn, &ev->about);
 	case MRC_EV_HOST_DRAIN:
 		return mrc_conn_host_event(conn, &ev->host);
+	case MRC_EV_DRILL:
+		if (ev->path.index >= conn->path_count)
+			return -EINVAL;
+		return mrc_conn_host_drill(conn, ev->path.index, ev->path.is_up);
 	case MRC_EV_ARRIVED:
 		if (ev->arrived.index >= conn->path_count)
 			return -EINVAL;

@@ -151,7 +151,8 @@ struct mrc_conn_info {
 	uint32_t channel_count;
 	bool is_peer_silent;
 	bool is_peer_draining; /* its host takes no new channels */
-	uint64_t resets;       /* conn epochs begun after the first */
+	bool is_status_told; /* it has answered what we said last of our ports, drains and drills */
+	uint64_t resets;     /* conn epochs begun after the first */
 	uint64_t messages_sent, messages_delivered, messages_failed;
 	uint64_t duplicates; /* fragments that were not needed */
 	uint64_t protocol_errors;

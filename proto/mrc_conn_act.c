@@ -145,6 +145,7 @@ static bool path_frame(struct mrc_conn *conn, struct mrc_action *act)
 			path->probe_id++;
 			probe_begin(conn, path, act, MRC_REC_PROBE, is_long);
 			path->probe_count = path->posted;
+			path->probe_port_version = conn->port_version;
 			path->probe_stamp_ns = mrc_conn_stamp(conn);
 			if (path->prove_left) {
 				path->prove_left--;
@@ -813,12 +814,8 @@ bool mrc_conn_next_action(struct mrc_conn *conn, struct mrc_action *act_out, uin
 		act_out->kind = MRC_ACT_CONN_RESET;
 		return true;
 	}
-	if (conn->do_peer_drain) {
-		conn->do_peer_drain = false;
-		act_out->kind = MRC_ACT_PEER_DRAIN;
-		act_out->host.is_draining = conn->is_peer_draining;
+	if (mrc_conn_next_host(conn, act_out))
 		return true;
-	}
 	if (conn->holds_ready && mrc_conn_next_hold(conn, act_out))
 		return true;
 	if (mrc_conn_next_client(conn, act_out))

@@ -87,6 +87,7 @@ int mrc_conn_path_remove(struct mrc_conn *conn, uint8_t index)
 	path->do_carrier_ask = false;
 	path->do_state = false;
 	conn->abouts[index] = (struct mrc_path_about){0};
+	mrc_conn_host_forget_path(conn, index);
 	/* The next path here may be over another device. */
 	for (struct mrc_flow *flow = conn->flows; flow; flow = flow->next)
 		flow->keys[index] = (struct mrc_key){0};

@@ -153,8 +153,12 @@ struct mrc_conn {
 	uint32_t port_version;
 	uint32_t ports_down; /* our ends of paths that are down, by path id */
 	uint32_t peer_port_version;
-	bool is_draining;      /* our host */
-	bool is_peer_draining; /* the peer's, as it said last */
+	bool is_draining;           /* our host */
+	bool is_peer_draining;      /* the peer's, as it said last */
+	bool is_status_stale;       /* the run before may have said more by this version */
+	uint32_t port_version_told; /* the last one that the peer has answered */
+	uint32_t drilled;           /* paths that we have fail, by index */
+	uint32_t peer_drilled, peer_drilled_told; /* and the peer, as it said, as we told */
 
 	/* Channels by id's slot, and by wire id. */
 	struct mrc_channel **slots;
@@ -379,7 +383,8 @@ int mrc_conn_about_take(struct mrc_conn *conn, const struct mrc_path *path,
 void mrc_conn_about_forget(struct mrc_conn *conn);
 
 /* ---- mrc_conn_host.c ---- */
-/* MRC_EV_HOST_DRAIN. */
+/* MRC_EV_HOST_DRAIN, MRC_EV_DRILL. */
+int mrc_conn_host_drill(struct mrc_conn *conn, uint8_t index, bool is_on);
 int mrc_conn_host_event(struct mrc_conn *conn, const struct mrc_ev_host *ev);
 /* Our PORT_STATUS, as it is said on this path. */
 uint64_t mrc_conn_host_status(const struct mrc_conn *conn, const struct mrc_path *path);
@@ -393,6 +398,10 @@ void mrc_conn_host_path_up(struct mrc_conn *conn, const struct mrc_path *path);
 bool mrc_conn_host_may_say(const struct mrc_path *path, uint8_t frame_type);
 /* A new conn epoch: another run of the peer says so itself. */
 void mrc_conn_host_forget(struct mrc_conn *conn);
+/* Another path is in this slot, or none. */
+void mrc_conn_host_forget_path(struct mrc_conn *conn, uint8_t index);
+/* The action that tells what the peer said; false: it said nothing new. */
+bool mrc_conn_next_host(struct mrc_conn *conn, struct mrc_action *act_out);
 
 /* ---- mrc_conn_clients.c ---- */
 /* The next action for a client; false: none. */

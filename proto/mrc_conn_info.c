@@ -13,6 +13,7 @@ void mrc_conn_info(const struct mrc_conn *conn, struct mrc_conn_info *info_out)
 		.channel_count = conn->channel_count,
 		.is_peer_silent = conn->silent_since_ns != MRC_NEVER,
 		.is_peer_draining = conn->is_peer_draining,
+		.is_status_told = conn->port_version_told == conn->port_version,
 		.resets = conn->resets,
 		.messages_sent = conn->messages_sent,
 		.messages_delivered = conn->messages_delivered,

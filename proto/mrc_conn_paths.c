@@ -727,6 +727,7 @@ void mrc_conn_probe_answered(struct mrc_conn *conn, struct mrc_path *path, uint6
 	if (id != path->probe_id || path->probe_ns == MRC_NEVER)
 		return;
 	path->probe_ns = MRC_NEVER;
+	conn->port_version_told = MRC_MAX(conn->port_version_told, path->probe_port_version);
 	if (!conn->has_one_clock)
 		mrc_clock_sample(&conn->clock, path->probe_stamp_ns, came_ns, answered_ns,
 				 mrc_conn_stamp(conn));

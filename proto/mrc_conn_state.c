@@ -466,7 +466,8 @@ static bool is_quiet(const struct mrc_conn *conn)
 		if (mrc_conn_channel_has_work(mrc_list_entry(at, struct mrc_channel, in_all)))
 			return false;
 	}
-	return !conn->do_reset && !conn->do_peer_drain;
+	return !conn->do_reset && !conn->do_peer_drain &&
+	       conn->peer_drilled == conn->peer_drilled_told;
 }
 
 int mrc_conn_export(struct mrc_conn *conn, mrc_crc32c_fn crc32c, void *out, size_t cap,
@@ -536,6 +537,7 @@ int mrc_conn_import(const struct mrc_conn_config *config, mrc_crc32c_fn crc32c, 
 	conn->active_ns = now_ns;
 	conn->is_number_lost = true; /* there may have been more paths, of which nothing can land */
 	mrc_conn_ports_update(conn);
+	conn->is_status_stale = true; /* whatever the run before said of drills is over */
 	for (struct mrc_list *at = conn->all.next; at != &conn->all; at = at->next)
 		mrc_conn_touch(conn, mrc_list_entry(at, struct mrc_channel, in_all));
 	*conn_out = conn;

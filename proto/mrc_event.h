@@ -82,7 +82,8 @@ enum mrc_event_kind {
 	MRC_EV_KEY, /* a client's landing memory was made known to a rail's device, or is no more */
 	MRC_EV_ABOUT, /* what our end of a path is to tell about itself; again when it has changed */
 	MRC_EV_HOST_DRAIN, /* this host is being drained, or no longer: the peer is to know */
-	MRC_EV_ARRIVED,    /* a frame, see struct mrc_ev_arrived */
+	MRC_EV_DRILL,   /* path.index: is_up: it is to fail on purpose, or no longer; so is that */
+	MRC_EV_ARRIVED, /* a frame, see struct mrc_ev_arrived */
 	/* Clients of this host. */
 	MRC_EV_CH_OPEN,   /* open a channel to the peer's service */
 	MRC_EV_CH_ACCEPT, /* take an incoming channel */
@@ -229,6 +230,7 @@ enum mrc_action_kind {
 	MRC_ACT_HOLD_FREE,  /* hold is no longer needed */
 	MRC_ACT_CONN_RESET, /* a new conn epoch: the peer's daemon restarted or lost the conn */
 	MRC_ACT_PEER_DRAIN, /* the peer's host is being drained, or no longer */
+	MRC_ACT_PEER_DRILL, /* other paths than before are in a drill of the peer's: these */
 };
 
 struct mrc_act_post {
@@ -300,6 +302,7 @@ struct mrc_act_trace {
 
 struct mrc_act_host {
 	bool is_draining;
+	uint32_t paths_drilled; /* bits by index */
 };
 
 struct mrc_action {

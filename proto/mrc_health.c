@@ -376,6 +376,16 @@ static uint64_t delay_excess_ns(const struct mrc_health_path *path)
 	return grown(path->delay_ns, path->usual_ns);
 }
 
+/* It is judged on as it was before, from what it counts now. */
+static void path_excuse(struct mrc_health_path *path)
+{
+	path->is_out = false;
+	path->is_card_whole = false;
+	path->late_periods = 0;
+	path->slow_periods = 0;
+	path->worse_periods = 0;
+}
+
 /* What a link brings while it goes or comes is not held against it: flaps are. */
 static bool card_is_fresh(const struct mrc_health_path *path, const struct mrc_health_sample *s)
 {
@@ -716,13 +726,15 @@ uint32_t mrc_health_judge(struct mrc_health *health, const struct mrc_health_sam
 		path->is_serving = samples[i].info.state == MRC_PATH_GOOD;
 		path->is_card_whole =
 			path->is_card_whole && path->is_serving && path->serving_ns != now_ns;
-		if (path->is_known && !is_late)
+		if (samples[i].is_excused)
+			path_excuse(path);
+		else if (path->is_known && !is_late)
 			path_take(path, &samples[i]);
 	}
 	for (uint8_t i = 0; i < health->path_count; i++) {
 		struct mrc_health_path *path = &health->paths[i];
 
-		if (path->is_known && !is_late) {
+		if (path->is_known && !is_late && !samples[i].is_excused) {
 			path_take_outs(health, &samples[i], i, now_ns);
 			path_score(health, samples, i);
 			path_trends(health, &samples[i], i, now_ns);

@@ -26,6 +26,7 @@
  * What is held against a path is taken back when it is refuted: so many frames
  * came whole that the old rate would have damaged eight of them. Time out of
  * service heals nothing; being drained does, for then somebody has seen to it.
+ * What a path does while it is excused, as in a drill, is no evidence either way.
  *
  * Units:     ns, bytes, counts; ppm: parts of a million.
  * Ownership: paths are lent by the caller.
@@ -76,7 +77,8 @@ struct mrc_health_sample {
 	uint64_t segments;      /* it has sent, those sent again included */
 	uint64_t segments_lost; /* it has sent again */
 	uint64_t carrier_losses;
-	uint64_t speed; /* nominal, in any unit; 0: not known */
+	uint64_t speed;  /* nominal, in any unit; 0: not known */
+	bool is_excused; /* it fails on purpose: what it shows is held against nothing, nor for it */
 };
 
 /* Errors among so many units, fading: what is older than a minute counts little. */

@@ -46,6 +46,8 @@
 #define MRC_FEATURE_ABOUT (1U << 2)
 /* That a host is drained is said in PORT_STATUS, and as the outcome of a REFUSE. */
 #define MRC_FEATURE_HOST_DRAIN (1U << 3)
+/* Which paths fail on purpose is said in PORT_STATUS. */
+#define MRC_FEATURE_DRILL (1U << 4)
 
 struct mrc_hello {
 	char host[MRC_NAME_MAX + 1];          /* the speaker's */

@@ -150,13 +150,14 @@ struct mrc_path {
 	uint64_t good_since_ns; /* carries data since; resets the backoff */
 
 	/* Probes of ours. */
-	uint64_t probe_id;     /* of the last one */
-	uint64_t probe_count;  /* frames posted with it; answered: so many were taken in */
-	uint64_t probe_ns;     /* when it was sent; MRC_NEVER: none outstanding */
-	uint64_t probe_due_ns; /* send one then */
-	uint32_t probes_good;  /* answered in a row since PROBING began */
-	uint32_t prove_left;   /* so many more are to ask for a PROOF */
-	bool is_convicted;     /* left as corrupting, and has not proved itself since */
+	uint64_t probe_id;           /* of the last one */
+	uint64_t probe_count;        /* frames posted with it; answered: so many were taken in */
+	uint32_t probe_port_version; /* and what it said of our ports */
+	uint64_t probe_ns;           /* when it was sent; MRC_NEVER: none outstanding */
+	uint64_t probe_due_ns;       /* send one then */
+	uint32_t probes_good;        /* answered in a row since PROBING began */
+	uint32_t prove_left;         /* so many more are to ask for a PROOF */
+	bool is_convicted;           /* left as corrupting, and has not proved itself since */
 
 	/*
 	 * Flags of what is to be done or said; each stays set until it is. All paths are

@@ -72,6 +72,8 @@ enum mrc_wire_type {
 
 /* In PORT_STATUS (PROBE's addr), whose lower bits are paths: the speaker's host is being drained. */
 #define MRC_WIRE_HOST_DRAINING (1ULL << 63)
+/* And from this bit on, one for each path: the speaker has it fail, as a drill. */
+#define MRC_WIRE_DRILLED_SHIFT 32
 
 struct mrc_wire_hdr {
 	uint8_t type; /* enum mrc_wire_type */

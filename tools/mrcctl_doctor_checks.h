@@ -42,6 +42,10 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "a rail is drained", \
 	  "An operator took it out of service, and it stays out until somebody gives it back.", \
 	  "Give it back when the work on it is done.") \
+	X("rail-drill", NOTE, doctor_judge_drill, \
+	  "a rail is in a drill", \
+	  "It fails because somebody wants it to, here or at a peer, and is given back by itself.", \
+	  "Nothing needs to be done; what else is found of this rail may be the drill's.") \
 	X("host-drained", WARNING, doctor_judge_host_drained, \
 	  "this host is being drained", \
 	  "No program here can open a channel or offer a service, and none of another host can reach one.", \

@@ -91,6 +91,7 @@ static void doctor_rail_read(struct doctor_facts *facts, const json_t *object)
 	rail->port = doctor_json_number(object, "port");
 	rail->has_carrier = doctor_json_flag(object, "carrier");
 	rail->is_drained = doctor_json_flag(object, "drained");
+	DOCTOR_COPY(object, "drill", rail->drill);
 	rail->driver_silent_ns = doctor_json_number(object, "driver_silent_ns");
 	doctor_counter_note(rail->counters, DOCTOR_COUNTERS_MAX, &rail->counter_count,
 			    "carrier losses",
@@ -196,6 +197,7 @@ static void doctor_path_read(struct doctor_facts *facts, const json_t *object)
 	DOCTOR_COPY(health, "state", path->health);
 	DOCTOR_COPY(health, "why", path->health_why);
 	path->is_connected = doctor_json_flag(object, "connected");
+	path->is_drilled = doctor_json_text(object, "drill")[0] != '\0';
 	path->state_age_ns = (uint64_t)json_integer_value(json_object_get(object, "state_age_ns"));
 	doctor_path_count(path, object, false);
 	if (!json_is_object(about))

@@ -71,6 +71,7 @@ struct doctor_rail {
 	char address[64];
 	int64_t port;
 	bool is_drained;
+	char drill[12]; /* "down", "silence", "slow", or "peer": a peer's; "": in none */
 	bool has_carrier;
 	int64_t driver_silent_ns;            /* so long it has owed the daemon an answer */
 	int64_t speed_configured_bits_per_s; /* 0: not configured */
@@ -136,6 +137,7 @@ struct doctor_path {
 	char health_why[256];
 	uint64_t state_age_ns;
 	bool is_connected;
+	bool is_drilled; /* here or by the peer */
 	struct doctor_about about;
 	struct doctor_counter counters[8];
 	size_t counter_count;

@@ -54,7 +54,7 @@ void doctor_judge_carrier(const struct doctor_facts *facts, struct doctor_report
 		const struct doctor_rail *rail = &facts->rails[i];
 		char subject[DOCTOR_SUBJECT_BYTES], command[64];
 
-		if (rail->has_carrier || rail->is_drained)
+		if (rail->has_carrier || rail->is_drained || rail->drill[0] != '\0')
 			continue;
 		snprintf(command, sizeof(command), "ip -s link show dev %s", rail->interface);
 		doctor_found(report, doctor_subject_rail(rail, subject),
@@ -85,7 +85,8 @@ void doctor_judge_path_down(const struct doctor_facts *facts, struct doctor_repo
 		const struct doctor_path *path = &facts->paths[i];
 		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES];
 
-		if (strcmp(path->state, "GOOD") == 0 || strcmp(path->state, "DENIED") == 0)
+		if (strcmp(path->state, "GOOD") == 0 || strcmp(path->state, "DENIED") == 0 ||
+		    path->is_drilled)
 			continue;
 		doctor_found(report, doctor_subject_path(facts, path, subject),
 			     "journalctl -u mrcd | tail -n 50", "%s for %s%s%s", path->state,
@@ -107,6 +108,21 @@ void doctor_judge_drained(const struct doctor_facts *facts, struct doctor_report
 			continue;
 		snprintf(command, sizeof(command), "mrcctl undrain %s", rail->name);
 		doctor_found(report, doctor_subject_rail(rail, subject), command, "drained");
+	}
+}
+
+void doctor_judge_drill(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->rail_count; i++) {
+		const struct doctor_rail *rail = &facts->rails[i];
+		char subject[DOCTOR_SUBJECT_BYTES];
+		bool is_peer_s = strcmp(rail->drill, "peer") == 0;
+
+		if (rail->drill[0] == '\0')
+			continue;
+		doctor_found(report, doctor_subject_rail(rail, subject), "mrcctl events",
+			     "in a drill%s%s", is_peer_s ? " of a peer's" : ": ",
+			     is_peer_s ? "" : rail->drill);
 	}
 }
 

@@ -262,20 +262,24 @@ static void mrcctl_add_rail(struct mrcctl_table *table, const json_t *rail)
 {
 	bool is_drained = mrcctl_flag(rail, "drained"), has_carrier = mrcctl_flag(rail, "carrier");
 	const json_t *health = json_object_get(rail, "health");
+	const char *drill = mrcctl_text(rail, "drill");
 
 	mrcctl_add_text(table, rail, "name");
 	mrcctl_add_text(table, rail, "type");
 	mrcctl_add_text(table, rail, "interface");
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s:%llu", mrcctl_text(rail, "address"),
 			 (unsigned long long)mrcctl_number(rail, "port"));
-	mrcctl_table_add(table,
-			 !has_carrier ? MRCCTL_BAD
-			 : is_drained ? MRCCTL_WORRY
-				      : MRCCTL_WELL,
-			 "%s",
-			 !has_carrier ? "no carrier"
-			 : is_drained ? "drained"
-				      : "up");
+	if (drill[0] != '\0')
+		mrcctl_table_add(table, MRCCTL_WORRY, "drill: %s", drill);
+	else
+		mrcctl_table_add(table,
+				 !has_carrier ? MRCCTL_BAD
+				 : is_drained ? MRCCTL_WORRY
+					      : MRCCTL_WELL,
+				 "%s",
+				 !has_carrier ? "no carrier"
+				 : is_drained ? "drained"
+					      : "up");
 	mrcctl_add_score(table, health);
 	mrcctl_add_share(table, mrcctl_number(rail, "paths_good"), mrcctl_number(rail, "paths"));
 	mrcctl_add_rate(table, rail, "speed_bits_per_s", 1);
@@ -360,7 +364,10 @@ static void mrcctl_add_path(struct mrcctl_table *table, const json_t *path)
 	mrcctl_add_text(table, path, "address");
 	mrcctl_table_add(table, MRCCTL_PLAIN, "%s%s", mrcctl_text(path, "link"),
 			 mrcctl_flag(path, "encrypted") ? ", encrypted" : "");
-	mrcctl_table_add(table, is_good ? MRCCTL_WELL : MRCCTL_BAD, "%s", state);
+	if (mrcctl_text(path, "drill")[0] != '\0')
+		mrcctl_table_add(table, MRCCTL_WORRY, "%s, drill", state);
+	else
+		mrcctl_table_add(table, is_good ? MRCCTL_WELL : MRCCTL_BAD, "%s", state);
 	mrcctl_add_span(table, path, "state_age_ns");
 	mrcctl_add_score(table, health);
 	mrcctl_add_span(table, path, "rtt_ns");

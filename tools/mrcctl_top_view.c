@@ -328,7 +328,9 @@ static void mrcctl_cell_bar(struct mrcctl_top_list *list, bool is_utf8, uint64_t
 
 static void mrcctl_cell_rail_state(struct mrcctl_top_list *list, const struct mrcctl_top_row *row)
 {
-	if (!mrcctl_flag(row->row, "carrier"))
+	if (mrcctl_text(row->row, "drill")[0] != '\0')
+		mrcctl_top_list_add(list, MRCCTL_WORRY, "drill");
+	else if (!mrcctl_flag(row->row, "carrier"))
 		mrcctl_top_list_add(list, MRCCTL_BAD, "no carrier");
 	else if (mrcctl_flag(row->row, "drained"))
 		mrcctl_top_list_add(list, MRCCTL_WORRY, "drained");

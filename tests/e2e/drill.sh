@@ -3,6 +3,8 @@
 # back however the drill ends.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_says.sh
+. "$(dirname "$0")/doctor_says.sh"
 
 command -v setpriv >/dev/null || lab_skip "not installed: setpriv (util-linux)"
 LAB_USER=root # with what links take, also where there is a user mrcd
@@ -39,6 +41,20 @@ is '.drills[0].paths[0] | (.reason == "silent" or .reason == "peer-fence") and .
 drill slow a r0 --slow 10x,1s
 is '.drills[0] | .limit_bytes_per_s > 0 and .during.rail_bytes_per_s < .limit_bytes_per_s * 2' "the slow rail was slow"
 e2e_stream_end
+
+# It was wanted: at neither end is it held against the rails, and the peer knew before anything happened.
+for host in a b; do
+	e2e_is "$host" rails 'all(.[]; .flaps == 0 and .carrier_losses == 0 and .health.state == "good" and .health.flaps == 0)' ||
+		lab_fail "a drill counts as a fault at $host: $(e2e_get "$host" rails 'map({name, flaps, carrier_losses, health})')"
+	e2e_is "$host" paths 'all(.[]; .flaps == 0 and .health.state == "good")' || lab_fail "a drill counts against a path at $host"
+	doctor "$host" 0 --seconds 0
+	lab_mrcctl "$host" events --json | jq -se '
+		[.[] | select(.kind | startswith("drill-")) | "\(.kind) \(.rail)"] == [
+			"drill-begin r1", "drill-end r1", "drill-begin r2", "drill-end r2", "drill-begin r0", "drill-end r0"]
+		and (. as $all | all(["r0", "r1", "r2"][]; . as $rail
+			| [$all[] | select(.rail == $rail and (.kind == "drill-begin" or .state_old == "GOOD"))] | .[0].kind == "drill-begin"))' >/dev/null ||
+		lab_fail "the events of $host do not tell of the drills: $(lab_mrcctl "$host" events)"
+done
 
 # What mrc-perf saw from outside, of each of the three. Its rate counts messages of 1 MiB as they complete, 100 ms at a
 # time, and the drill's what the rails carry: at the two ends of a second that is up to a fifth, and what waits while
@@ -79,9 +95,13 @@ agree slow
 spawn_drill() { lab_spawn "$1" a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" drill r1 --down 60s --yes --stream none "${@:2}"; }
 spawn_drill killed
 lab_wait_for "the drill to begin" 10 has_none 1
+e2e_is a rails '.[] | select(.name == "r1") | .drill == "down"' || lab_fail "a does not say that the rail is in a drill"
+e2e_is b rails '[.[] | .drill] == [null, "peer", null]' || lab_fail "b does not say that the rail is in a drill of a's"
+lab_mrcctl b paths | grep -q ', drill' || lab_fail "mrcctl paths at b does not show the drill"
 lab_kill killed
 lab_wait_for "rail 1 to come back by the lease" 20 has_carrier 1
 e2e_paths a 3
+lab_wait_for "b to hear that the drill is over" 10 e2e_is b rails 'all(.[]; .drill == null)'
 
 # ---- the last good path ----
 

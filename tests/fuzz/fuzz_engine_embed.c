@@ -33,7 +33,7 @@ void eng_new(struct eng *e)
 		.peer = flags & 1 ? "b" : "a",
 		.boot_id = ENG_BOOT,
 		.seed = 3,
-		.features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN,
+		.features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN | MRC_FEATURE_DRILL,
 		.limits = {.channels_max = ENG_LIVE_MAX,
 			   .frames_in_flight_max = 64,
 			   .holds_max = ENG_HOLDS_MAX,
@@ -525,6 +525,7 @@ static void perform(struct eng *e, const struct mrc_action *act)
 	case MRC_ACT_PATH_STATE:
 	case MRC_ACT_CONN_RESET:
 	case MRC_ACT_PEER_DRAIN:
+	case MRC_ACT_PEER_DRILL:
 		break;
 	case MRC_ACT_CH_INCOMING:
 		on_incoming(e, &act->channel);

@@ -25,10 +25,11 @@ static void path_opens(struct eng *e, uint8_t path);
 
 void eng_peer_connect(struct eng *e, uint8_t path, bool is_bent)
 {
-	struct mrc_hello own, peer = {.path_id = path,
-				      .version_min = MRC_HELLO_VERSION_MIN,
-				      .version_max = MRC_HELLO_VERSION_MAX,
-				      .features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN};
+	struct mrc_hello own,
+		peer = {.path_id = path,
+			.version_min = MRC_HELLO_VERSION_MIN,
+			.version_max = MRC_HELLO_VERSION_MAX,
+			.features = MRC_FEATURE_ABOUT | MRC_FEATURE_HOST_DRAIN | MRC_FEATURE_DRILL};
 	struct mrc_auth auth;
 	struct mrc_event_in ev = {.kind = MRC_EV_PATH_UP, .path = {.index = path}};
 	bool is_initiator = mrc_conn_is_initiator(e->conn);

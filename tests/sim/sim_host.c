@@ -273,8 +273,9 @@ static void perform(struct sim_world *w, uint32_t pair, uint32_t side, const str
 	case MRC_ACT_HOLD_FREE:
 		hold_free(w, pe, act->msg.hold);
 		break;
-	case MRC_ACT_PEER_DRAIN: /* no host of the simulator's is drained */
-		sim_fail(w, "drain", "host %s: a peer is drained, or was",
+	case MRC_ACT_PEER_DRAIN: /* no host of the simulator's is drained, nor a path drilled */
+	case MRC_ACT_PEER_DRILL:
+		sim_fail(w, "drain", "host %s: a peer is drained or drills, or did",
 			 w->hosts[w->pairs[pair].hosts[side]].name);
 		break;
 	case MRC_ACT_CONN_RESET:

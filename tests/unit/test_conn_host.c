@@ -161,6 +161,169 @@ static void another_run_of_the_peer_is_not_drained_before_it_says_so(void **stat
 	lab_pair_fini(&p);
 }
 
+/* ---- drills ---- */
+
+static void drill(struct lab_host *h, uint8_t index, bool is_on)
+{
+	struct mrc_event_in ev = {.kind = MRC_EV_DRILL, .path = {.index = index, .is_up = is_on}};
+
+	assert_int_equal(lab_handle(h, &ev), 0);
+}
+
+/* What this host was told of drills of its peer, so often, and last. */
+static void drilled_is(const struct lab_host *h, uint32_t count, uint32_t paths)
+{
+	const struct mrc_action *last = lab_find(h, MRC_ACT_PEER_DRILL, 0, count - 1);
+
+	assert_int_equal(lab_count(h, MRC_ACT_PEER_DRILL, 0), count);
+	assert_non_null(last);
+	assert_int_equal(last->host.paths_drilled, paths);
+}
+
+static void the_peer_hears_which_paths_are_drilled(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_DRILL);
+	assert_true(lab_info(&p.hosts[A]).is_status_told);
+	drill(&p.hosts[A], 1, true);
+	assert_false(lab_info(&p.hosts[A]).is_status_told);
+	lab_pair_run(&p, MRC_MS);
+	assert_true(lab_info(&p.hosts[A]).is_status_told);
+	drilled_is(&p.hosts[B], 1, 2);
+	drill(&p.hosts[A], 1, true); /* said twice is said once */
+	/* It is told over what is left, and the path is still the one. */
+	p.is_silent[1][A] = p.is_silent[1][B] = true;
+	lab_pair_run(&p, 5 * MRC_S);
+	drilled_is(&p.hosts[B], 1, 2);
+	assert_int_equal(lab_path_info(&p.hosts[B], 1).state, MRC_PATH_CONNECTING);
+	assert_int_equal(lab_count(&p.hosts[A], MRC_ACT_PEER_DRILL, 0), 0);
+	drill(&p.hosts[A], 1, false);
+	lab_pair_run(&p, MRC_MS);
+	drilled_is(&p.hosts[B], 2, 0);
+	drill(&p.hosts[B], 0, true);
+	lab_pair_run(&p, MRC_MS);
+	drilled_is(&p.hosts[A], 1, 1);
+	lab_pair_fini(&p);
+}
+
+static void who_does_not_know_drills_is_told_of_none(void **state)
+{
+	const struct mrc_act_post *probe;
+	struct lab_pair p;
+	uint32_t from;
+
+	pair_up(&p, MRC_FEATURE_HOST_DRAIN);
+	from = p.hosts[A].log_count;
+	drill(&p.hosts[A], 1, true);
+	drain(&p.hosts[A], true);
+	lab_pair_run(&p, MRC_S);
+	assert_int_equal(lab_count(&p.hosts[B], MRC_ACT_PEER_DRILL, 0), 0);
+	for (uint32_t n = 0; (probe = lab_posted(&p.hosts[A], MRC_WIRE_PROBE, from, n)); n++)
+		assert_int_equal(probe->hdr.addr & ~MRC_WIRE_HOST_DRAINING, 0);
+	/* It may know one of them, and not the other. */
+	heard_is(&p.hosts[B], 1, true);
+	lab_pair_fini(&p);
+}
+
+static void a_path_that_comes_back_into_a_drill_is_told_of_it(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_ABOUT);
+	drill(&p.hosts[A], 1, true);
+	lab_pair_run(&p, 100 * MRC_MS);
+	for (uint8_t i = 0; i < 2; i++)
+		p.is_silent[i][A] = p.is_silent[i][B] = true;
+	lab_pair_run(&p, MRC_S);
+	memset(p.is_silent, 0, sizeof(p.is_silent));
+	p.hosts[A].features = p.hosts[B].features = MRC_FEATURE_DRILL;
+	lab_pair_run(&p, 5 * MRC_S);
+	drilled_is(&p.hosts[B], 1, 2);
+	lab_pair_fini(&p);
+}
+
+static void another_run_of_the_peer_drills_nothing_before_it_says_so(void **state)
+{
+	struct lab_pair p;
+
+	pair_up(&p, MRC_FEATURE_DRILL);
+	drill(&p.hosts[A], 0, true);
+	lab_pair_run(&p, MRC_MS);
+	drilled_is(&p.hosts[B], 1, 1);
+	mrc_conn_reset(p.hosts[B].conn, 99, LAB_BOOT_A + 1);
+	lab_pump(&p.hosts[B]);
+	drilled_is(&p.hosts[B], 2, 0);
+	assert_false(lab_info(&p.hosts[B]).is_status_told);
+	lab_pair_fini(&p);
+}
+
+static void a_word_of_drills_is_of_known_paths_and_undone_by_a_later_one(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 1, false);
+	h.conn->paths[0].features = MRC_FEATURE_DRILL;
+	/* Paths that do not exist, and one that does. */
+	assert_int_equal(say(&h, 7, 0xffffULL << MRC_WIRE_DRILLED_SHIFT), 0);
+	lab_pump(&h);
+	drilled_is(&h, 1, 1);
+	assert_int_equal(say(&h, 6, 0), 0);
+	lab_pump(&h);
+	drilled_is(&h, 1, 1);
+	/* There and back before anybody looked. */
+	assert_int_equal(say(&h, 8, 0), 0);
+	assert_int_equal(say(&h, 9, 1ULL << MRC_WIRE_DRILLED_SHIFT), 0);
+	lab_pump(&h);
+	drilled_is(&h, 1, 1);
+	assert_int_equal(lab_path_info(&h, 0).state, MRC_PATH_GOOD);
+	/* By a path that knows nothing of drills the bits mean nothing. */
+	h.conn->paths[0].features = MRC_FEATURE_HOST_DRAIN;
+	assert_int_equal(say(&h, 10, 0xffffULL << MRC_WIRE_DRILLED_SHIFT), 0);
+	lab_pump(&h);
+	drilled_is(&h, 2, 0);
+	assert_int_equal(lab_handle(&h, &(struct mrc_event_in){.kind = MRC_EV_DRILL,
+							       .path = {.index = 1}}),
+			 -EINVAL);
+	lab_host_fini(&h);
+}
+
+static void a_path_without_a_number_is_in_nobody_s_drill(void **state)
+{
+	struct lab_host h;
+
+	lab_solo_up(&h, 2, false);
+	h.conn->paths[0].features = MRC_FEATURE_DRILL;
+	h.conn->paths[1].is_known = false;
+	assert_int_equal(say(&h, 7, 3ULL << MRC_WIRE_DRILLED_SHIFT), 0);
+	lab_pump(&h);
+	drilled_is(&h, 1, 1);
+	lab_host_fini(&h);
+}
+
+static void the_next_path_in_a_place_is_in_no_drill(void **state)
+{
+	const struct mrc_event_in deny = {.kind = MRC_EV_DENY, .path = {.index = 1}};
+	struct lab_host h;
+
+	lab_solo_up(&h, 2, false);
+	h.conn->paths[0].features = MRC_FEATURE_DRILL;
+	drill(&h, 1, true);
+	assert_int_equal(say(&h, 7, 2ULL << MRC_WIRE_DRILLED_SHIFT), 0);
+	lab_pump(&h);
+	drilled_is(&h, 1, 2);
+	assert_int_equal(lab_handle(&h, &deny), 0);
+	h.conn->paths[1].is_connected = h.conn->paths[1].is_connecting = false;
+	assert_int_equal(mrc_conn_path_remove(h.conn, 1), 0);
+	assert_int_equal(mrc_conn_path_add(h.conn, 1, h.now_ns), 0);
+	lab_pump(&h);
+	drilled_is(&h, 2, 0);
+	assert_int_equal(h.conn->drilled, 0);
+	lab_host_fini(&h);
+}
+
+/* ---- words ---- */
+
 /* B turns a channel of a's away because it is drained: what a's program is told. */
 static int refused_as(uint32_t features)
 {
@@ -240,6 +403,13 @@ int main(void)
 		cmocka_unit_test(an_earlier_word_does_not_undo_a_later_one),
 		cmocka_unit_test(there_and_back_before_anybody_looked_is_no_news),
 		cmocka_unit_test(another_run_of_the_peer_is_not_drained_before_it_says_so),
+		cmocka_unit_test(the_peer_hears_which_paths_are_drilled),
+		cmocka_unit_test(who_does_not_know_drills_is_told_of_none),
+		cmocka_unit_test(a_path_that_comes_back_into_a_drill_is_told_of_it),
+		cmocka_unit_test(another_run_of_the_peer_drills_nothing_before_it_says_so),
+		cmocka_unit_test(a_word_of_drills_is_of_known_paths_and_undone_by_a_later_one),
+		cmocka_unit_test(a_path_without_a_number_is_in_nobody_s_drill),
+		cmocka_unit_test(the_next_path_in_a_place_is_in_no_drill),
 		cmocka_unit_test(a_refusal_says_why_in_words_that_the_peer_knows),
 		cmocka_unit_test(a_drain_is_a_reason_where_it_was_agreed_on),
 	};

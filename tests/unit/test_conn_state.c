@@ -264,6 +264,32 @@ static void that_the_peer_is_drained_is_kept(void **state)
 	scene_end(&s);
 }
 
+/* Its drill ended with the run before, which has told the peer of it. */
+static void a_drill_is_not_kept_and_the_peer_is_told(void **state)
+{
+	const struct mrc_event_in drill = {.kind = MRC_EV_DRILL,
+					   .path = {.index = 1, .is_up = true}};
+	struct lab_host *a, *b;
+	struct scene s;
+
+	scene_begin(&s, false);
+	a = &s.p.hosts[0];
+	b = &s.p.hosts[1];
+	for (uint8_t i = 0; i < 2; i++)
+		a->conn->paths[i].features = b->conn->paths[i].features = MRC_FEATURE_DRILL;
+	a->features = b->features = MRC_FEATURE_DRILL;
+	assert_int_equal(lab_handle(b, &drill), 0);
+	lab_pair_run(&s.p, MRC_MS);
+	assert_int_equal(lab_count(a, MRC_ACT_PEER_DRILL, 0), 1);
+	leave(b);
+	take_over(b);
+	lab_pair_run(&s.p, 5 * MRC_S);
+	assert_int_equal(lab_count(a, MRC_ACT_PEER_DRILL, 0), 2);
+	assert_int_equal(lab_find(a, MRC_ACT_PEER_DRILL, 0, 1)->host.paths_drilled, 0);
+	assert_int_equal(b->conn->drilled, 0);
+	scene_end(&s);
+}
+
 /* ---- versions ---- */
 
 #define GOLDEN MRC_SOURCE_DIR "/tests/fuzz/corpus/state/version-"
@@ -351,6 +377,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_waits_to_be_drained_waits_on),
 		cmocka_unit_test(a_channel_of_an_epoch_that_is_over_is_kept),
 		cmocka_unit_test(that_the_peer_is_drained_is_kept),
+		cmocka_unit_test(a_drill_is_not_kept_and_the_peer_is_told),
 		cmocka_unit_test(version_2_is_read_as_it_was),
 		cmocka_unit_test(version_1_is_read),
 	};

@@ -167,6 +167,19 @@ WRONG(drained)
 	f->rails[1].is_drained = true;
 	strcpy(f->paths[1].state, "DENIED");
 }
+WRONG(drill_here)
+{
+	strcpy(f->rails[1].drill, "down");
+	f->rails[1].has_carrier = false;
+	strcpy(f->paths[1].state, "CONNECTING");
+	f->paths[1].is_drilled = true;
+}
+WRONG(drill_of_the_peer)
+{
+	strcpy(f->rails[1].drill, "peer");
+	strcpy(f->paths[1].state, "ASSUMED_BAD");
+	f->paths[1].is_drilled = true;
+}
 WRONG(host_drained)
 {
 	f->draining_ns = 7000000000;
@@ -431,6 +444,8 @@ static const struct {
 	{no_carrier, "rail-carrier", "rail r1 (eth1)", "no carrier", "ip -s link show dev eth1"},
 	{path_connecting, "path-down", "rail r1 to b", "connect", NULL},
 	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
+	{drill_here, "rail-drill", "rail r1", "in a drill: down", "mrcctl events"},
+	{drill_of_the_peer, "rail-drill", "rail r1", "in a drill of a peer's", "mrcctl events"},
 	{host_drained, "host-drained", "mrcd", "draining for 7 s", "mrcctl undrain --host"},
 	{peer_drained, "peer-drained", "peer b", "it is being drained", NULL},
 	{degraded, "path-degraded", "rail r0 to b", "failing", NULL},
@@ -592,11 +607,10 @@ static void what_is_not_known_is_said_to_be_unchecked(void **state)
 {
 	static const char *const silent[] = {
 		/* known from the daemon, or only of what the daemon says is there */
-		"rail-carrier",  "driver-silent", "path-down",         "rail-drained",
-		"path-degraded", "peer-drained",  "rail-type",         "shared-card",
-		"ipoib",         "rdma-missing",  "rdma-gid",          "rdma-port",
-		"rdma-width",    "pci-link",      "subnet-manager",    "roce-lossless",
-		"roce-dscp",     "memlock",       "version-rdma-core",
+		"rail-carrier",   "driver-silent", "path-down", "rail-drained", "rail-drill",
+		"path-degraded",  "peer-drained",  "rail-type", "shared-card",  "ipoib",
+		"rdma-missing",   "rdma-gid",      "rdma-port", "rdma-width",   "pci-link",
+		"subnet-manager", "roce-lossless", "roce-dscp", "memlock",      "version-rdma-core",
 	};
 	struct doctor_facts facts;
 	struct doctor_report report;

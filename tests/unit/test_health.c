@@ -197,6 +197,74 @@ static void each_kind_of_trouble_degrades_the_path_that_has_it(void **state)
 	is_in(&w, 1, MRC_HEALTH_GOOD);
 }
 
+/* In a drill everything goes wrong with it at once. */
+static void worst_is_brought(struct world *w, int i)
+{
+	w->damaged[i] = 100;
+	w->lost[i] = 3000;
+	w->stalls[i] = 2;
+	w->card_damaged[i] = 500;
+	w->samples[i].info.rtt_ns = 50 * MRC_MS;
+	w->samples[i].info.is_filled = true;
+	w->samples[i].info.rate_bytes_per_s = 1000000;
+}
+
+static void what_a_path_does_while_it_is_excused_is_no_evidence(void **state)
+{
+	struct world w;
+
+	world_init(&w, PATHS);
+	/* It left just before anybody was told of the drill. */
+	out(&w, 1, MRC_REASON_SILENT);
+	period(&w);
+	w.samples[1].is_excused = true;
+	for (int round = 0; round < 10; round++) {
+		worst_is_brought(&w, 1);
+		seconds(&w, 3);
+		out(&w, 1, MRC_REASON_SILENT);
+		seconds(&w, 2);
+		back(&w, 1);
+		out(&w, 1, MRC_REASON_CARRIER); /* and back before anybody looked */
+		back(&w, 1);
+	}
+	memset(w.damaged, 0, sizeof(w.damaged));
+	memset(w.lost, 0, sizeof(w.lost));
+	memset(w.stalls, 0, sizeof(w.stalls));
+	memset(w.card_damaged, 0, sizeof(w.card_damaged));
+	w.samples[1].info.rtt_ns = 200 * MRC_US;
+	w.samples[1].info.rate_bytes_per_s = 1000000000;
+	seconds(&w, 2);
+	/* Its card was last read in the drill. */
+	while (w.periods % PERIODS != 1)
+		period(&w);
+	w.card_damaged[1] = 5000;
+	w.samples[1].is_excused = false;
+	seconds(&w, 1);
+	assert_int_equal(view(&w, 1)->card_ppm, 0);
+	w.card_damaged[1] = 0;
+	seconds(&w, 30);
+	siblings_are_good(&w, -1);
+	assert_int_equal(view(&w, 1)->score, 100);
+	assert_int_equal(view(&w, 1)->flaps, 0);
+	assert_int_equal(view(&w, 1)->damage_ppm, 0);
+	assert_int_equal(view(&w, 1)->card_ppm, 0);
+
+	/* Nor does it heal: what was found before stays. */
+	world_init(&w, PATHS);
+	w.damaged[1] = 1;
+	seconds(&w, 30);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	w.damaged[1] = 0;
+	w.samples[1].is_excused = true;
+	seconds(&w, 600);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	assert_int_equal(view(&w, 1)->cause, MRC_CAUSE_DAMAGE);
+	w.samples[1].is_excused = false;
+	worst_is_brought(&w, 1);
+	seconds(&w, 10);
+	assert_true(view(&w, 1)->score < 20);
+}
+
 /* What the card drops as damaged TCP sends again, and no frame of ours is ever seen damaged. */
 static void what_a_card_finds_damaged_counts_against_its_paths(void **state)
 {
@@ -797,6 +865,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_that_does_well_has_all_points),
 		cmocka_unit_test(each_kind_of_trouble_degrades_the_path_that_has_it),
+		cmocka_unit_test(what_a_path_does_while_it_is_excused_is_no_evidence),
 		cmocka_unit_test(what_a_card_finds_damaged_counts_against_its_paths),
 		cmocka_unit_test(a_card_is_read_less_often_and_no_less_is_seen),
 		cmocka_unit_test(what_comes_while_a_link_comes_up_is_not_held_against_it),
