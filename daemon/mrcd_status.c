@@ -40,6 +40,8 @@ static json_t *rail_json(struct mrcd_worker *worker, const struct mrcd_rail *rai
 	set(object, "paths", paths);
 	set(object, "paths_good", paths_good);
 	set(object, "flaps", rail->flaps);
+	if (mrcd_rail_drill_name(rail) != NULL)
+		json_object_set_new(object, "drill", json_string(mrcd_rail_drill_name(rail)));
 	if (rail->health.view.state != MRC_HEALTH_GOOD) {
 		char why[256];
 

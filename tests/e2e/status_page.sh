@@ -1,29 +1,44 @@
 #!/usr/bin/env bash
 # The status page in a browser: it draws what happens, during a failure as well; it bears names that look like markup; and
-# it tells when the daemon is away, and goes on when it is back. With E2E_PICTURES=DIR its pictures are left there.
+# it tells when the daemon is away, and goes on when it is back. Its pictures are left in pictures/ of the build; with
+# E2E_PICTURES=DIR there, and with more time on them.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
 browser=$(command -v chromium || command -v chromium-browser) || lab_skip "no browser is installed (Debian package chromium)"
 
 # ---- a browser, asked over two pipes: messages are JSON, each with a zero byte at its end ----
 
-browse() { # HOST URL
+browser_begin() { # HOST
+	rm -rf "$LAB_DIR/browser" "$LAB_DIR/to-browser" "$LAB_DIR/from-browser"
 	mkfifo "$LAB_DIR/to-browser" "$LAB_DIR/from-browser"
 	# The read end is there before the browser is, so that neither waits for the other.
 	exec 6<>"$LAB_DIR/to-browser" 7<>"$LAB_DIR/from-browser"
+	session=
 	lab_spawn browser "$1" bash -c 'exec "$@" 3<"$0/to-browser" 4>"$0/from-browser"' "$LAB_DIR" \
 		"$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
 		--user-data-dir="$LAB_DIR/browser" --window-size=1280,800 --remote-debugging-pipe about:blank
-	tell Target.getTargets '{}'
-	target=$(jq -r '.result.targetInfos[] | select(.type == "page") | .targetId' <<<"$reply" | head -n 1)
-	tell Target.attachToTarget "{\"targetId\": \"$target\", \"flatten\": true}"
+}
+# A page of our own: the one it begins with may be about to be replaced.
+browser_page() { # URL
+	ask Target.createTarget '{"url": "about:blank"}' || return
+	ask Target.attachToTarget "$(jq -c '{targetId: .result.targetId, flatten: true}' <<<"$reply")" || return
 	session=$(jq -r .result.sessionId <<<"$reply")
-	tell Page.enable '{}'
-	tell Page.navigate "{\"url\": \"$2\"}"
+	ask Page.navigate "{\"url\": \"$1\"}"
+}
+browse() { # HOST URL: a browser that does not come up on a machine with much to do is begun once more
+	local try
+	for try in 1 2 3; do
+		browser_begin "$1"
+		browser_page "$2" && return
+		lab_say "the browser did not answer, try $try: ${reply:-nothing}"
+		lab_kill browser
+		exec 6>&- 7<&-
+	done
+	lab_fail "no browser answers"
 }
 
 session='' asked=0
-tell() { # METHOD PARAMETERS: the answer is in $reply
+ask() { # METHOD PARAMETERS: the answer is in $reply; false: there is none, or it is a refusal
 	local id=$((++asked))
 	jq -cjn --argjson id "$id" --arg method "$1" --argjson params "$2" --arg session "$session" \
 		'{id: $id, method: $method, params: $params} + if $session == "" then {} else {sessionId: $session} end' >&6
@@ -31,10 +46,11 @@ tell() { # METHOD PARAMETERS: the answer is in $reply
 	reply=
 	# events come as well; they are not looked at
 	until [ "$(jq -r '.id // empty' <<<"$reply")" = "$id" ]; do
-		IFS= read -r -t $((30 * LAB_SLOWNESS)) -d '' reply <&7 || lab_fail "the browser does not answer $1"
+		IFS= read -r -t $((30 * LAB_SLOWNESS)) -d '' reply <&7 || return
 	done
-	jq -e .result <<<"$reply" >/dev/null || lab_fail "the browser refuses $1: $reply"
+	jq -e .result <<<"$reply" >/dev/null
 }
+tell() { ask "$@" || lab_fail "the browser does not do $1: ${reply:-no answer}"; }
 
 # page EXPRESSION: what a script of ours in the page says
 page() {
@@ -45,10 +61,10 @@ page_is() { [ "$(page "$1")" = true ]; }
 shows() { lab_wait_for "the page to show: $1" "${3:-15}" page_is "$2"; } # WHAT EXPRESSION [SECONDS]
 
 picture() { # NAME
-	[ -n "${E2E_PICTURES:-}" ] || return 0
-	mkdir -p "$E2E_PICTURES"
+	local dir=${E2E_PICTURES:-$MRC_BUILD/pictures}
+	mkdir -p "$dir"
 	tell Page.captureScreenshot '{"format": "png"}'
-	jq -r .result.data <<<"$reply" | base64 -d >"$E2E_PICTURES/$1.png"
+	jq -r .result.data <<<"$reply" | base64 -d >"$dir/status-page-$1.png"
 }
 
 text() { printf 'document.getElementById("%s").innerText.includes("%s")' "$1" "$2"; }
@@ -82,6 +98,18 @@ lab_heal 1
 shows "the rail back" "$(text tiles '4 of 4')"
 [ -z "${E2E_PICTURES:-}" ] || sleep 4
 picture healed
+
+e2e_paths a 4
+lab_spawn drill a "$MRCCTL" --runtime-dir "$LAB_DIR/host/a" drill r2 --silence 60s --yes --stream none
+shows "the drill" '[...document.querySelectorAll(".lane")].some(e => e.innerText.includes("r2") && e.innerText.includes("drill: silence"))'
+shows "when it began" "$(text events 'rail r2: a drill begins, silence for 60000 ms')"
+shows "the path that was found out" "$(text paths ASSUMED_BAD) || $(text paths CONNECTING)"
+shows "a mark of it in the drawing" 'document.querySelectorAll("svg rect.drill").length > 0'
+[ -z "${E2E_PICTURES:-}" ] || sleep 6
+picture drill
+lab_kill drill INT
+shows "its end" "$(text events 'rail r2: a drill ends')"
+shows "the rail in order" "$(text tiles '4 of 4')"
 
 # what is called like markup stays text, and the page's rules allow no script but its own
 page 'take_events({missed: 0, next: since, events: [{kind: "x", wall_ns: 1, text: "<img src=x onerror=window.broken=1>"}]})' >/dev/null
