@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ struct mrcd_control_connection {
 	struct mrcd_control *control; /* the owner */
 	struct bufferevent *bev;      /* ours, with the socket */
 	uid_t uid;
+	uint64_t asked_ns;                /* when it last said something; or came */
 	bool is_ending;                   /* reads no more; closed when its last answer is out */
 	struct mrcd_control_later *later; /* its answer is to come; NULL: it owes none */
 };
@@ -43,7 +45,6 @@ struct mrcd_control {
 	struct evconnlistener *listener; /* ours */
 	char path[108];
 	LIST_HEAD(, mrcd_control_connection) connections; /* ours */
-	uint32_t connection_count;
 	struct mrcd_control_connection
 		*asking; /* whose command is being answered; NULL: nobody's */
 	struct mrcd_log_limit limit;
@@ -371,7 +372,6 @@ json_t *mrcd_control_answer(struct mrcd_worker *worker, const char *line, size_t
 static void mrcd_control_connection_free(struct mrcd_control_connection *connection)
 {
 	LIST_REMOVE(connection, entry);
-	connection->control->connection_count--;
 	if (connection->later != NULL)
 		connection->later->connection = NULL;
 	bufferevent_free(connection->bev);
@@ -393,14 +393,20 @@ static void mrcd_control_say(struct mrcd_control_connection *connection, json_t 
 	bufferevent_write(connection->bev, "{\"ok\":false,\"error\":\"out of memory\"}\n", 38);
 }
 
+/* May change how the daemon works. */
+static bool mrcd_control_is_owner(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
 static void mrcd_control_ask(struct mrcd_control_connection *connection, const char *line,
 			     size_t line_bytes)
 {
 	struct mrcd_control *control = connection->control;
-	bool may_change = connection->uid == 0 || connection->uid == geteuid();
+	bool may_change = mrcd_control_is_owner(connection->uid);
 	json_t *answer;
 
-	mrcd_worker_now(control->worker);
+	connection->asked_ns = mrcd_worker_now(control->worker);
 	control->asking = connection;
 	answer = mrcd_control_answer(control->worker, line, line_bytes, may_change);
 	control->asking = NULL;
@@ -504,33 +510,122 @@ static void mrcd_control_on_end(struct bufferevent *bev, short what, void *conte
 	mrcd_control_connection_free(connection);
 }
 
+/* ---- who is served ---- */
+
+static uint32_t mrcd_control_count(const struct mrcd_control *control, uid_t uid)
+{
+	const struct mrcd_control_connection *connection;
+	uint32_t count = 0;
+
+	LIST_FOREACH(connection, &control->connections, entry)
+	count += connection->uid == uid;
+	return count;
+}
+
+/* Of root and the daemon's user, or of all others. */
+static uint32_t mrcd_control_count_all(const struct mrcd_control *control, bool is_owner)
+{
+	const struct mrcd_control_connection *connection;
+	uint32_t count = 0;
+
+	LIST_FOREACH(connection, &control->connections, entry)
+	count += mrcd_control_is_owner(connection->uid) == is_owner;
+	return count;
+}
+
+/*
+ * Others have all that there is for them: the one of them goes that has been silent longest, of who
+ * has most, if that is more than `uid` would have. False: nobody has.
+ */
+static bool mrcd_control_make_room(struct mrcd_control *control, uid_t uid)
+{
+	struct mrcd_control_connection *connection, *silent = NULL;
+	uint32_t most = mrcd_control_count(control, uid) + 1;
+
+	LIST_FOREACH(connection, &control->connections, entry)
+	{
+		uint32_t count = mrcd_control_count(control, connection->uid);
+
+		if (mrcd_control_is_owner(connection->uid) || count < most ||
+		    (count == most && (silent == NULL || connection->asked_ns > silent->asked_ns)))
+			continue;
+		most = count;
+		silent = connection;
+	}
+	if (silent == NULL)
+		return false;
+	mrcd_control_connection_free(silent);
+	return true;
+}
+
+/* What one more of this user is told who is not served; NULL: it is. */
+static json_t *mrcd_control_refusal(struct mrcd_control *control, uid_t uid)
+{
+	bool is_owner = mrcd_control_is_owner(uid);
+
+	if (!is_owner && mrcd_control_count(control, uid) >= MRCD_CONTROL_SHARE_MAX)
+		return mrcd_control_error("user %u has %u connections to the daemon's control "
+					  "socket; allowed: %u of one user",
+					  (unsigned)uid, MRCD_CONTROL_SHARE_MAX,
+					  MRCD_CONTROL_SHARE_MAX);
+	if (is_owner && mrcd_control_count_all(control, true) >= MRCD_CONTROL_OWNERS_MAX)
+		return mrcd_control_error("root and the daemon's user have %u connections to its "
+					  "control socket; allowed: %u",
+					  MRCD_CONTROL_OWNERS_MAX, MRCD_CONTROL_OWNERS_MAX);
+	if (!is_owner && mrcd_control_count_all(control, false) >= MRCD_CONTROL_OTHERS_MAX &&
+	    !mrcd_control_make_room(control, uid))
+		return mrcd_control_error("users have %u connections to the daemon's control "
+					  "socket; allowed: %u of all but root",
+					  MRCD_CONTROL_OTHERS_MAX, MRCD_CONTROL_OTHERS_MAX);
+	return NULL;
+}
+
+/* Best effort: the socket is fresh and takes it, or its owner has gone. Steals `refusal`. */
+static void mrcd_control_turn_away(int fd, json_t *refusal)
+{
+	char *text = json_dumps(refusal, JSON_COMPACT);
+	const struct iovec iov[] = {
+		{.iov_base = text, .iov_len = text != NULL ? strlen(text) : 0},
+		{.iov_base = (char[]){"\n"}, .iov_len = 1},
+	};
+	const struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = 2};
+
+	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	free(text);
+	json_decref(refusal);
+	close(fd);
+}
+
 static void mrcd_control_on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 				   struct sockaddr *address, int address_bytes, void *context)
 {
-	static const char full[] = "{\"ok\":false,\"error\":\"too many control connections\"}\n";
 	static const struct timeval idle = {.tv_sec = MRCD_CONTROL_IDLE_S};
 	static const struct timeval write_wait = {.tv_sec = MRCD_CONTROL_WRITE_S};
 	struct mrcd_control *control = context;
 	struct mrcd_control_connection *connection;
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t cred_bytes = sizeof(cred);
+	json_t *refusal;
 
-	if (control->connection_count >= MRCD_CONTROL_CONNECTIONS_MAX) {
-		/* Best effort: the socket is fresh and takes it, or its owner has gone. */
-		(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) < 0) {
 		close(fd);
 		return;
 	}
+	refusal = mrcd_control_refusal(control, cred.uid);
+	if (refusal != NULL) {
+		mrcd_control_turn_away(fd, refusal);
+		return;
+	}
 	connection = calloc(1, sizeof(*connection));
-	if (connection == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) < 0)
+	if (connection == NULL)
 		goto err_free_connection;
 	connection->bev = bufferevent_socket_new(control->worker->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (connection->bev == NULL)
 		goto err_free_connection;
 	connection->control = control;
 	connection->uid = cred.uid;
+	connection->asked_ns = mrcd_worker_now(control->worker);
 	LIST_INSERT_HEAD(&control->connections, connection, entry);
-	control->connection_count++;
 	bufferevent_setcb(connection->bev, mrcd_control_on_readable, mrcd_control_on_written,
 			  mrcd_control_on_end, connection);
 	bufferevent_setwatermark(connection->bev, EV_READ, 0, MRCD_CONTROL_LINE_BYTES_MAX);

@@ -10,7 +10,10 @@
  * Reading commands are for everybody who can open the socket; commands that
  * change something need root or the daemon's own uid (SO_PEERCRED).
  *
- * Bounds: so many connections; a line has a longest length; a connection whose
+ * Bounds: so many connections, of which one user has a share, and root and the
+ * daemon's own user have theirs apart, so that nobody else can keep them out; when
+ * other users have all of theirs, who has most of them loses the one that was
+ * silent longest to who has fewer. A line has a longest length; a connection whose
  * answer is not read is asked nothing more and dropped after a while, as is
  * one that says nothing for long.
  *
@@ -23,11 +26,13 @@
 
 #include "mrcd_worker.h"
 
-#define MRCD_CONTROL_LINE_BYTES_MAX  4096U /* of a command, newline included */
-#define MRCD_CONTROL_CONNECTIONS_MAX 32U
-#define MRCD_CONTROL_SEVERAL_MAX     16U /* questions in one */
-#define MRCD_CONTROL_WRITE_S         5   /* an answer not read for so long: dropped */
-#define MRCD_CONTROL_IDLE_S          300 /* nothing asked for so long: dropped */
+#define MRCD_CONTROL_LINE_BYTES_MAX 4096U /* of a command, newline included */
+#define MRCD_CONTROL_OWNERS_MAX     32U   /* connections of root and the daemon's own user */
+#define MRCD_CONTROL_OTHERS_MAX     32U   /* of all others */
+#define MRCD_CONTROL_SHARE_MAX      8U    /* of one of those */
+#define MRCD_CONTROL_SEVERAL_MAX    16U   /* questions in one */
+#define MRCD_CONTROL_WRITE_S        5     /* an answer not read for so long: dropped */
+#define MRCD_CONTROL_IDLE_S         300   /* nothing asked for so long: dropped */
 
 struct mrcd_control;
 

@@ -632,16 +632,18 @@ static void control_ends_a_connection_with_an_endless_line(void **state)
 static void control_turns_away_more_than_it_serves_and_recovers(void **state)
 {
 	struct stage *stage = *state;
-	int fds[MRCD_CONTROL_CONNECTIONS_MAX], fd;
+	int fds[MRCD_CONTROL_OWNERS_MAX], fd;
 	char text[4096];
 
-	for (uint32_t i = 0; i < MRCD_CONTROL_CONNECTIONS_MAX; i++) {
+	for (uint32_t i = 0; i < MRCD_CONTROL_OWNERS_MAX; i++) {
 		fds[i] = dial(stage);
 		say(fds[i], "{\"command\":\"channels\"}\n");
 		assert_string_equal(hear(stage, fds[i], text), "{\"ok\":true,\"result\":[]}");
 	}
 	fd = dial(stage);
-	assert_non_null(strstr(hear(stage, fd, text), "too many control connections"));
+	assert_string_equal(hear(stage, fd, text),
+			    "{\"ok\":false,\"error\":\"root and the daemon's user have 32 "
+			    "connections to its control socket; allowed: 32\"}");
 	assert_true(is_closed(stage, fd));
 	close(fd);
 	close(fds[0]);
@@ -650,8 +652,110 @@ static void control_turns_away_more_than_it_serves_and_recovers(void **state)
 	fds[0] = dial(stage);
 	say(fds[0], "{\"command\":\"channels\"}\n");
 	assert_string_equal(hear(stage, fds[0], text), "{\"ok\":true,\"result\":[]}");
-	for (uint32_t i = 0; i < MRCD_CONTROL_CONNECTIONS_MAX; i++)
+	for (uint32_t i = 0; i < MRCD_CONTROL_OWNERS_MAX; i++)
 		close(fds[i]);
+}
+
+static bool is_served(struct stage *stage, int fd)
+{
+	char text[4096];
+
+	say(fd, "{\"command\":\"channels\"}\n");
+	return strcmp(hear(stage, fd, text), "{\"ok\":true,\"result\":[]}") == 0;
+}
+
+/* Connected by this user; the kernel takes its name at that moment. */
+static int dial_as(struct stage *stage, uid_t uid)
+{
+	int fd;
+
+	assert_int_equal(chmod(stage->dir, 0711), 0);
+	assert_int_equal(seteuid(uid), 0);
+	fd = dial(stage);
+	assert_int_equal(seteuid(0), 0);
+	turn(stage);
+	return fd;
+}
+
+static void control_keeps_a_place_for_everybody(void **state)
+{
+	enum { SHARE = MRCD_CONTROL_SHARE_MAX, USERS = MRCD_CONTROL_OTHERS_MAX / SHARE };
+	struct stage *stage = *state;
+	int roots[MRCD_CONTROL_SHARE_MAX + 4], fds[USERS][SHARE], fd, other;
+	char text[4096];
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root can be several users\n");
+		skip();
+	}
+	for (size_t i = 0; i < MRC_ARRAY_LEN(roots);
+	     i++) /* silent, and more than others may have */
+		roots[i] = dial_as(stage, 0);
+	for (uint32_t i = 0; i < SHARE; i++) {
+		fds[0][i] = dial_as(stage, 1000);
+		assert_true(is_served(stage, fds[0][i]));
+	}
+	fd = dial_as(stage, 1000);
+	assert_string_equal(hear(stage, fd, text),
+			    "{\"ok\":false,\"error\":\"user 1000 has 8 connections to the daemon's "
+			    "control socket; allowed: 8 of one user\"}");
+	close(fd);
+	for (uint32_t user = 1; user < USERS; user++) {
+		for (uint32_t i = 0; i < SHARE; i++) {
+			fds[user][i] = dial_as(stage, 1000 + user);
+			assert_true(is_served(stage, fds[user][i]));
+		}
+	}
+	/* All have gone to four users: one more gets what was silent longest, and root its own. */
+	assert_true(is_served(stage, fds[0][0]));
+	fd = dial_as(stage, 2000);
+	assert_true(is_served(stage, fd));
+	assert_true(is_closed(stage, fds[0][1]));
+	assert_true(is_served(stage, fds[0][0]));
+	/* Now it is another's turn to lose one, for three have more than the first. */
+	other = dial_as(stage, 2000);
+	assert_true(is_served(stage, other));
+	assert_true(is_closed(stage, fds[1][0]));
+	assert_true(is_served(stage, fds[0][2]));
+	close(other);
+	other = dial_as(stage, 0);
+	assert_true(is_served(stage, other));
+	close(other);
+	close(fd);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(roots); i++) {
+		assert_true(is_served(stage, roots[i]));
+		close(roots[i]);
+	}
+	for (uint32_t user = 0; user < USERS; user++) {
+		for (uint32_t i = 0; i < SHARE; i++)
+			close(fds[user][i]);
+	}
+}
+
+/* Who has few does not lose them to who has as many. */
+static void control_takes_no_place_from_who_has_as_few(void **state)
+{
+	struct stage *stage = *state;
+	int fds[MRCD_CONTROL_OTHERS_MAX], fd;
+	char text[4096];
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root can be several users\n");
+		skip();
+	}
+	for (uint32_t i = 0; i < MRCD_CONTROL_OTHERS_MAX; i++) {
+		fds[i] = dial_as(stage, 1000 + i);
+		assert_true(is_served(stage, fds[i]));
+	}
+	fd = dial_as(stage, 2000);
+	assert_string_equal(hear(stage, fd, text),
+			    "{\"ok\":false,\"error\":\"users have 32 connections to the daemon's "
+			    "control socket; allowed: 32 of all but root\"}");
+	close(fd);
+	for (uint32_t i = 0; i < MRCD_CONTROL_OTHERS_MAX; i++) {
+		assert_true(is_served(stage, fds[i]));
+		close(fds[i]);
+	}
 }
 
 /* Who asks without reading is not read either, once one answer waits; others are served. */
@@ -723,6 +827,8 @@ int main(void)
 		TEST(control_answers_those_who_have_closed_their_half),
 		TEST(control_ends_a_connection_with_an_endless_line),
 		TEST(control_turns_away_more_than_it_serves_and_recovers),
+		TEST(control_keeps_a_place_for_everybody),
+		TEST(control_takes_no_place_from_who_has_as_few),
 		TEST(control_stops_listening_to_those_who_do_not_read),
 		TEST(control_socket_is_for_everybody_and_replaces_a_dead_ones),
 	};
