@@ -110,6 +110,18 @@ void mrcd_client_side_resume(struct mrcd_client_side *clients);
  */
 void mrcd_client_side_hold_to_rules(struct mrcd_client_side *clients);
 
+/* What a client would lose by that, were `conf` in force. */
+struct mrcd_client_loss {
+	const char *client; /* its name; lent */
+	pid_t pid;
+	uid_t uid;
+	uint32_t services, channels; /* names that it offers, channels that it has */
+};
+typedef int (*mrcd_client_loss_fn)(void *context, const struct mrcd_client_loss *loss);
+/* Each client that would lose something, until on_loss() answers something else than 0, which is answered. */
+int mrcd_client_side_each_loss(const struct mrcd_client_side *clients, const struct mrcd_conf *conf,
+			       mrcd_client_loss_fn on_loss, void *context);
+
 /* For mrcctl: an array of clients with their counters. New reference. */
 json_t *mrcd_client_side_json(const struct mrcd_client_side *clients);
 /* Adds client name, pid and service to a channel's object, by its cookie. */

@@ -25,6 +25,7 @@ static uint64_t channels_left(const struct mrcd_worker *worker)
 
 void mrcd_drain_set(struct mrcd_worker *worker, bool is_on)
 {
+	uint64_t left = channels_left(worker);
 	struct mrcd_event event = {.kind = is_on ? MRCD_EVENT_HOST_DRAIN : MRCD_EVENT_HOST_UNDRAIN};
 
 	if (mrcd_drain_is_on(worker) == is_on)
@@ -32,8 +33,8 @@ void mrcd_drain_set(struct mrcd_worker *worker, bool is_on)
 	worker->drain_since_ns = is_on ? worker->now_ns : 0;
 	if (is_on)
 		mrcd_notice("this host is being drained: no new channels and services; "
-			    "%llu channels are open",
-			    (unsigned long long)channels_left(worker));
+			    "%llu channel%s open",
+			    (unsigned long long)left, left == 1 ? " is" : "s are");
 	else
 		mrcd_notice("this host is no longer being drained");
 	mrcd_event_log_add(worker->events, &event);

@@ -741,10 +741,11 @@ static void mrcd_peer_log_damage(const struct mrcd_peer *peer, struct mrcd_peer_
 	if (hdr->type != MRC_WIRE_FRAG ||
 	    !mrcd_log_allowed(&path->damage_limit, peer->worker->now_ns, &suppressed))
 		return;
-	mrcd_warn("rail %s to %s: %llu fragments came damaged since the last such line, the last "
-		  "of them of channel %u, message %llu, offset %llu",
+	mrcd_warn("rail %s to %s: %llu fragment%s came damaged since the last such line, the last "
+		  "of channel %u, message %llu, offset %llu",
 		  path->rail->conf->name, peer->name, (unsigned long long)suppressed + 1,
-		  hdr->channel, (unsigned long long)hdr->msg, (unsigned long long)hdr->offset);
+		  suppressed == 0 ? "" : "s", hdr->channel, (unsigned long long)hdr->msg,
+		  (unsigned long long)hdr->offset);
 }
 
 /*

@@ -39,6 +39,12 @@ static int item_add(struct mrcd_plan *plan, enum mrcd_plan_action action, const 
 	return 0;
 }
 
+int mrcd_plan_add(struct mrcd_plan *plan, enum mrcd_plan_action action, const char *what,
+		  const char *detail, const char *name)
+{
+	return item_add(plan, action, what, detail, "%s", name);
+}
+
 static void list_add(char *list, size_t list_bytes, const char *name)
 {
 	size_t len = strlen(list);
@@ -467,9 +473,10 @@ void mrcd_plan_fini(struct mrcd_plan *plan)
 const char *mrcd_plan_action_name(enum mrcd_plan_action action)
 {
 	static const char *const names[MRCD_PLAN_ACTIONS] = {
-		[MRCD_PLAN_SAME] = "unchanged",   [MRCD_PLAN_ADDED] = "added",
-		[MRCD_PLAN_REMOVED] = "removed",  [MRCD_PLAN_CHANGED] = "changed",
-		[MRCD_PLAN_ANEW] = "opened anew", [MRCD_PLAN_WAITS] = "waits for a restart",
+		[MRCD_PLAN_SAME] = "unchanged",     [MRCD_PLAN_ADDED] = "added",
+		[MRCD_PLAN_REMOVED] = "removed",    [MRCD_PLAN_CHANGED] = "changed",
+		[MRCD_PLAN_ANEW] = "opened anew",   [MRCD_PLAN_WAITS] = "waits for a restart",
+		[MRCD_PLAN_LOSES] = "loses rights",
 	};
 
 	return names[action];

@@ -24,13 +24,15 @@ enum mrcd_plan_action {
 	MRCD_PLAN_CHANGED, /* in place */
 	MRCD_PLAN_ANEW,    /* closed and opened again */
 	MRCD_PLAN_WAITS,   /* for a restart: what runs stays as it is */
+	MRCD_PLAN_LOSES,   /* a program, by rules that are stricter */
 	MRCD_PLAN_ACTIONS,
 };
 
 /* One difference, for people. */
 struct mrcd_plan_item {
 	enum mrcd_plan_action action;
-	const char *what; /* "rail", "peer", "path", "service", "quotas", "key"; static */
+	const char
+		*what; /* "rail", "peer", "path", "service", "quotas", "key", "program"; static */
 	/* The rail, peer, service; "b over r1 to 10.0.0.2:7471"; "limits.frag-max". "": there is one only. */
 	char name[2 * MRC_NAME_MAX + 280];
 	char detail[160]; /* the keys of it that differ, or "20ms, was 10ms"; "" */
@@ -54,6 +56,9 @@ struct mrcd_plan {
 /* Compare. -ENOMEM; *plan_out is the caller's to fini in either case. */
 int mrcd_plan_make(const struct mrcd_conf *running, const struct mrcd_conf *fresh,
 		   struct mrcd_plan *plan_out);
+/* What comes of it besides, which the two do not say by themselves: one item more. -ENOMEM. */
+int mrcd_plan_add(struct mrcd_plan *plan, enum mrcd_plan_action action, const char *what,
+		  const char *detail, const char *name);
 void mrcd_plan_fini(struct mrcd_plan *plan);
 
 /*
@@ -67,7 +72,7 @@ void mrcd_plan_hold_back(const struct mrcd_plan *plan, const struct mrcd_conf *r
 bool mrcd_plan_path_is(const char *rail, const struct mrcd_conf_path *path,
 		       const struct mrcd_conf *fresh, const struct mrcd_conf_path *fresh_path);
 
-/* "added", "removed", "changed", "opened anew", "waits for a restart". */
+/* "added", "removed", "changed", "opened anew", "waits for a restart", "loses rights". */
 const char *mrcd_plan_action_name(enum mrcd_plan_action action);
 /* [{"action": "added", "what": "rail", "name": "r3", "detail": ""}, ...]; a new reference, or NULL. */
 json_t *mrcd_plan_json(const struct mrcd_plan *plan);

@@ -654,6 +654,18 @@ static void log_plan(const char *file, const struct mrcd_reload *out)
 
 /* ---- the whole ---- */
 
+static int on_loss(void *context, const struct mrcd_client_loss *loss)
+{
+	struct reloading *rl = context;
+	char name[2 * MRC_NAME_MAX], detail[96];
+
+	snprintf(name, sizeof(name), "%s (pid %d, uid %d)", loss->client, (int)loss->pid,
+		 (int)loss->uid);
+	snprintf(detail, sizeof(detail), "%u service%s, %u channel%s", loss->services,
+		 loss->services == 1 ? "" : "s", loss->channels, loss->channels == 1 ? "" : "s");
+	return mrcd_plan_add(&rl->out->plan, MRCD_PLAN_LOSES, "program", detail, name);
+}
+
 static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_trial)
 {
 	int r = running_make(rl);
@@ -670,6 +682,8 @@ static int reload_with(struct reloading *rl, struct mrcd_conf **conf, bool is_tr
 		r = peers_check(rl);
 	if (r == 0)
 		r = system_check(rl);
+	if (r == 0 && rl->worker->clients != NULL)
+		r = mrcd_client_side_each_loss(rl->worker->clients, rl->fresh, on_loss, rl);
 	if (r != 0 || is_trial)
 		return r;
 	r = prepare(rl);

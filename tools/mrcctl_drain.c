@@ -180,8 +180,10 @@ static int finish(struct drain *drain)
 		json_object_set_new(drain->last, "left", json_array());
 		print_json(drain->last);
 	} else {
-		printf("%s: drained after %s: %s\n", host,
-		       mrcctl_unit_span(mrcctl_number(drain->last, "for_ns"), span),
+		uint64_t for_ns = mrcctl_number(drain->last, "for_ns");
+
+		printf("%s: drained %s%s: %s\n", host, for_ns < 1000000 ? "at once" : "after ",
+		       for_ns < 1000000 ? "" : mrcctl_unit_span(for_ns, span),
 		       mrcctl_drain_text(drain->last, text));
 	}
 	return print_end(EXIT_SUCCESS);

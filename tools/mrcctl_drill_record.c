@@ -455,8 +455,9 @@ void mrcctl_drill_result_make(const struct mrcctl_drill_record *record,
 	mrcctl_drill_paths_make(record, result_out);
 
 	if (result_out->failed > 0)
-		mrcctl_drill_problem(result_out, "%llu messages failed",
-				     (unsigned long long)result_out->failed);
+		mrcctl_drill_problem(result_out, "%llu message%s failed",
+				     (unsigned long long)result_out->failed,
+				     result_out->failed == 1 ? "" : "s");
 	mrcctl_drill_judge_paths(record, rail, result_out);
 	mrcctl_drill_judge_rates(record, result_out);
 	if (record->events_missed > 0)

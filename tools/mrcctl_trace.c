@@ -143,8 +143,9 @@ static void mrcctl_trace_show(const struct mrcctl_trace_options *options,
 {
 	bool has_colour = mrcctl_table_wants_colour(stdout);
 
-	printf("channel %" PRIu64 " to %s/%s: %zu messages, 1 in %" PRIu64 "\n", trace->channel,
-	       trace->peer, trace->service, trace->count, trace->every);
+	printf("channel %" PRIu64 " to %s/%s: %zu message%s, 1 in %" PRIu64 "\n", trace->channel,
+	       trace->peer, trace->service, trace->count, trace->count == 1 ? "" : "s",
+	       trace->every);
 	if (trace->count == 0)
 		printf("none was sent and ended in this time\n");
 	putchar('\n');

@@ -90,6 +90,6 @@ corrupt_blamed() {
 
 # corrupt_logged RAIL: the log of b names that rail and its peer for damaged payload
 corrupt_logged() {
-	grep -qE "warning: rail r$1 to a: [0-9]+ fragments came damaged" "$LAB_DIR/log/mrcd-b.err" ||
+	grep -qE "warning: rail r$1 to a: [0-9]+ fragments? came damaged" "$LAB_DIR/log/mrcd-b.err" ||
 		lab_fail "damage on rail r$1, and the log of b does not say so"
 }

@@ -206,11 +206,69 @@ static void a_channel_that_came_in_goes_with_the_right_to_listen(void **state)
 	prog_leave(&prog);
 }
 
+/* Beforehand: what each would lose by a file that is not in force yet. */
+static int on_loss(void *context, const struct mrcd_client_loss *loss)
+{
+	struct mrcd_client_loss *sum = context;
+
+	assert_string_equal(loss->client, "one");
+	assert_int_equal(loss->uid, MAY_USE);
+	assert_int_equal(loss->pid, getpid());
+	sum->client = loss->client;
+	sum->services += loss->services;
+	sum->channels += loss->channels;
+	return 0;
+}
+
+static int stop(void *context, const struct mrcd_client_loss *loss)
+{
+	return -ENOMEM;
+}
+
+static void what_would_be_lost_is_known_beforehand(void **state)
+{
+	struct lab *lab = *state;
+	struct mrcd_client_loss sum = {0};
+	struct mrcd_conf fresh = lab->conf;
+	uid_t other = MAY_USE + 1;
+	struct mrcd_conf_service services[2];
+	struct prog prog, root;
+
+	if (!is_root())
+		skip();
+	assert_int_equal(fresh.service_count, MRC_ARRAY_LEN(services));
+	memcpy(services, fresh.services, sizeof(services));
+	fresh.services = services;
+	services[1].any = (struct mrcd_conf_who){.users = &other, .user_count = 1};
+	prog_attach_as(lab, &prog, "one", MAY_USE);
+	prog_attach(lab, &root, "root");
+	prog_listen(lab, &prog, "x");
+	prog_listen(lab, &prog, "tea");
+	prog_open(lab, &prog, "b");
+	prog_open(lab, &prog, "c");
+	prog_open(lab, &root, "c");
+	assert_int_equal(mrcd_client_side_each_loss(lab->worker.clients, &lab->conf, on_loss, &sum),
+			 0);
+	assert_null(sum.client);
+	assert_int_equal(mrcd_client_side_each_loss(lab->worker.clients, &fresh, on_loss, &sum), 0);
+	assert_int_equal(sum.services, 1);
+	assert_int_equal(sum.channels, 2);
+	assert_int_equal(mrcd_client_side_each_loss(lab->worker.clients, &fresh, stop, NULL),
+			 -ENOMEM);
+	/* Nothing has happened by it. */
+	lab_turn(lab);
+	prog_expect_nothing(&prog);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_CLOSE, NULL), 0);
+	prog_leave(&root);
+	prog_leave(&prog);
+}
+
 #define rights_test(name) cmocka_unit_test_setup_teardown(name, rights_setup, lab_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		rights_test(what_would_be_lost_is_known_beforehand),
 		rights_test(a_name_goes_to_who_may_offer_it),
 		rights_test(who_cannot_be_told_is_not),
 		rights_test(a_channel_is_closed_as_if_its_program_had_done_so),
