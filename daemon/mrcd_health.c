@@ -88,6 +88,10 @@ const char *mrcd_health_why(const struct mrc_health_view *view, char *text, size
 		snprintf(text + at, text_bytes - at, "%s%s grows and is fatal in about %llu s",
 			 at > 0 ? ", " : "", mrc_health_cause_name(view->cause),
 			 (unsigned long long)(view->eta_ns / MRC_S));
+	/* A better state is believed only when it has lasted; out of service it cannot. */
+	if (text[0] == '\0' && view->state != MRC_HEALTH_GOOD)
+		snprintf(text, text_bytes,
+			 "nothing any more; good again when it stays so in service");
 	return text;
 }
 
@@ -207,10 +211,8 @@ static void mrcd_health_judge_rail(struct mrcd_rail *rail, uint64_t now_ns)
 	for (uint32_t i = 0; i < count; i++)
 		health->paths_worse += voters[i]->state != MRC_HEALTH_GOOD;
 	if (count == 0) {
-		health->view = (struct mrc_health_view){.score = 100,
-							.rate_part = 100,
-							.eta_ns = MRC_NEVER,
-							.since_ns = since_ns};
+		health->view = mrc_health_view_unjudged();
+		health->view.since_ns = since_ns;
 		return;
 	}
 	health->view = *voters[count / 2];

@@ -33,7 +33,7 @@ void mrcd_health_judge(struct mrcd_worker *worker, uint64_t now_ns);
 void mrcd_health_describe_rail(const struct mrcd_rail *rail, json_t *object);
 void mrcd_health_describe_path(const struct mrc_health_view *view, uint64_t now_ns, json_t *object);
 
-/* "1.2% of what comes is damaged, left service 2 times within two hours"; "" when nothing is wrong. */
+/* "1.2% of what comes is damaged, left service 2 times within two hours"; "" when it is good and nothing is wrong. */
 const char *mrcd_health_why(const struct mrc_health_view *view, char *text, size_t text_bytes);
 
 #endif

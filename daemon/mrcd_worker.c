@@ -138,6 +138,7 @@ struct mrcd_rail *mrcd_worker_rail_add(struct mrcd_worker *worker,
 	rail->conf = &rail->given;
 	rail->index = (uint32_t)(rail - worker->rails);
 	rail->is_draining = conf->is_drained;
+	rail->health.view = mrc_health_view_unjudged();
 	rail->health.view.since_ns = worker->now_ns;
 	worker->rail_count = MRC_MAX(worker->rail_count, rail->index + 1);
 	return rail;

@@ -285,11 +285,14 @@ static void trend_take(struct mrc_health_trend *trend, const struct mrc_health_r
 
 /* ---- one path ---- */
 
+struct mrc_health_view mrc_health_view_unjudged(void)
+{
+	return (struct mrc_health_view){.score = 100, .eta_ns = MRC_NEVER, .rate_part = 100};
+}
+
 static void path_forget(struct mrc_health_path *path)
 {
-	*path = (struct mrc_health_path){
-		.view = {.score = 100, .eta_ns = MRC_NEVER, .rate_part = 100},
-	};
+	*path = (struct mrc_health_path){.view = mrc_health_view_unjudged()};
 	path->damage_trend.fatal_ns = MRC_NEVER;
 	path->card_trend.fatal_ns = MRC_NEVER;
 	path->loss_trend.fatal_ns = MRC_NEVER;

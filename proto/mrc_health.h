@@ -166,6 +166,9 @@ struct mrc_health {
 	uint64_t judged_ns; /* 0: never */
 };
 
+/* Of what nothing has been seen: nothing is against it. */
+struct mrc_health_view mrc_health_view_unjudged(void);
+
 void mrc_health_init(struct mrc_health *health, struct mrc_health_path *paths, uint8_t path_count);
 
 /* A path more, or another one in this place, of which nothing is known; `paths` has room for it. */

@@ -192,6 +192,9 @@ static void why_is_said_with_its_numbers(void **state)
 		const char *want;
 	} cases[] = {
 		{MRC_CAUSE_NONE, {.eta_ns = MRC_NEVER}, ""},
+		{MRC_CAUSE_NONE,
+		 {.state = MRC_HEALTH_DEGRADED, .eta_ns = MRC_NEVER},
+		 "nothing any more; good again when it stays so in service"},
 		{MRC_CAUSE_DAMAGE,
 		 {.damage_ppm = 23456, .eta_ns = MRC_NEVER},
 		 "2.3% frames come damaged"},
@@ -225,6 +228,29 @@ static void why_is_said_with_its_numbers(void **state)
 		v.costs[cases[i].cause] = cases[i].cause != MRC_CAUSE_NONE;
 		assert_string_equal(mrcd_health_why(&v, text, sizeof(text)), cases[i].want);
 	}
+}
+
+/* Before the first judgement, 250 ms after a start, as after one that found nobody to judge. */
+static void what_was_never_judged_is_good(void **state)
+{
+	static const char *const differ[] = {"age_ns", "paths_judged"};
+	struct stage *stage = *state;
+	json_t *object = json_object(), *first;
+
+	mrcd_health_describe_rail(&stage->worker->rails[1], object);
+	first = json_copy(json_object_get(object, "health"));
+	assert_int_equal(json_integer_value(json_object_get(first, "score")), 100);
+	assert_string_equal(json_string_value(json_object_get(first, "why")), "");
+	assert_true(json_is_null(json_object_get(first, "fatal_in_ns")));
+	judged(stage);
+	mrcd_health_describe_rail(&stage->worker->rails[1], object);
+	for (size_t i = 0; i < MRC_ARRAY_LEN(differ); i++) {
+		json_object_del(first, differ[i]);
+		json_object_del(json_object_get(object, "health"), differ[i]);
+	}
+	assert_true(json_equal(first, json_object_get(object, "health")));
+	json_decref(first);
+	json_decref(object);
 }
 
 static void the_numbers_are_in_the_object(void **state)
@@ -294,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_a_rail_s_card_counts_is_put_to_each_path_over_it, setup, teardown),
 		cmocka_unit_test(why_is_said_with_its_numbers),
+		cmocka_unit_test_setup_teardown(what_was_never_judged_is_good, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_numbers_are_in_the_object, setup, teardown),
 	};
 
