@@ -32,11 +32,11 @@ enum mrcd_drill_state {
 /* What a thread is handed to take a link down or up. */
 struct mrcd_drill_job {
 	struct mrcd_job job;
-	char dir[108], interface[16];
+	char dir[108];
+	struct mrcd_interface link; /* the run's own while it runs */
 	bool is_up, is_forced;
 	int error;
-	bool is_owed;  /* the link is noted as down because of us */
-	char owed[16]; /* the run's own */
+	bool is_owed; /* the link is noted as down because of us */
 	char why[MRCD_INTERFACE_WHY_BYTES];
 	uint64_t at_ns; /* when it began to */
 };
@@ -54,7 +54,8 @@ struct mrcd_drill {
 	enum mrcd_drill_fault fault;
 	struct mrcd_rail *rail; /* the worker's; NULL: there was none yet */
 	bool is_link;
-	const char *over; /* why it is over or shall be; NULL: it shall not */
+	char interface[16]; /* of a link that is taken down: what it is called */
+	const char *over;   /* why it is over or shall be; NULL: it shall not */
 	uint64_t duration_ns, began_ns, ended_ns;
 	struct event tell_event;
 	uint64_t tell_ns; /* since then */
@@ -166,10 +167,11 @@ static void mrcd_drill_ended(struct mrcd_drill *drill, uint64_t at_ns)
 static void mrcd_drill_job_run(struct mrcd_job *base)
 {
 	struct mrcd_drill_job *job = (struct mrcd_drill_job *)base;
+	struct mrcd_interface owed = {.ifindex = 0};
 
 	job->error = 0;
 	if (!job->is_up) {
-		job->error = mrcd_interface_check(job->interface, job->why);
+		job->error = mrcd_interface_check(job->link.name, job->why);
 		if (job->error == -EBUSY && job->is_forced) {
 			job->error = 0;
 			job->why[0] = '\0';
@@ -177,11 +179,11 @@ static void mrcd_drill_job_run(struct mrcd_job *base)
 	}
 	job->at_ns = mrcd_worker_clock_ns();
 	if (job->error == 0 && job->is_up)
-		job->error = mrcd_interface_up(job->dir, job->interface);
+		job->error = mrcd_interface_up(job->dir, &job->link);
 	else if (job->error == 0)
-		job->error = mrcd_interface_down(job->dir, job->interface, job->why);
-	job->is_owed = mrcd_interface_owed(job->dir, job->owed) == 1 &&
-		       strcmp(job->owed, job->interface) == 0;
+		job->error = mrcd_interface_down(job->dir, &job->link, job->why);
+	job->is_owed = mrcd_interface_owed(job->dir, &owed) == 1 &&
+		       mrcd_interface_is_same(&owed, &job->link);
 	if (job->error < 0 && job->why[0] == '\0')
 		snprintf(job->why, sizeof(job->why), "%s", strerror(-job->error));
 }
@@ -193,10 +195,11 @@ static struct mrcd_drill *mrcd_drill_of_job(struct mrcd_job *base)
 	return (struct mrcd_drill *)(void *)((char *)base - offsetof(struct mrcd_drill, job));
 }
 
-static int mrcd_drill_link_prepare(struct mrcd_drill *drill, const char *interface)
+static int mrcd_drill_link_prepare(struct mrcd_drill *drill, const struct mrcd_interface *link)
 {
 	snprintf(drill->job.dir, sizeof(drill->job.dir), "%s", drill->worker->conf->runtime_dir);
-	snprintf(drill->job.interface, sizeof(drill->job.interface), "%s", interface);
+	drill->job.link = *link;
+	memcpy(drill->interface, link->name, sizeof(drill->interface));
 	return drill->offload != NULL ? 0
 				      : mrcd_offload_new(drill->worker->base, THREADS,
 							 THREADS_RESERVED, &drill->offload);
@@ -211,6 +214,17 @@ static void mrcd_drill_link_submit(struct mrcd_drill *drill, bool is_up,
 	mrcd_offload_submit(drill->offload, &drill->lane, &drill->job.job);
 }
 
+/* It may have been renamed while it was down. */
+static void mrcd_drill_link_follow(struct mrcd_drill *drill)
+{
+	if (strcmp(drill->interface, drill->job.link.name) == 0)
+		return;
+	mrcd_warn("%s, which a drill took down, is called %s now; no rail that names the old "
+		  "one finds it",
+		  drill->interface, drill->job.link.name);
+	memcpy(drill->interface, drill->job.link.name, sizeof(drill->interface));
+}
+
 /* Every second, until it is up: by us, or by whoever reads this. */
 static void mrcd_drill_up_failed(struct mrcd_drill *drill)
 {
@@ -219,7 +233,7 @@ static void mrcd_drill_up_failed(struct mrcd_drill *drill)
 	if (strcmp(drill->error, drill->job.why) != 0)
 		mrcd_err("%s, which a drill took down, cannot be taken up again: %s; trying again "
 			 "every second; by hand: ip link set %s up",
-			 drill->job.interface, drill->job.why, drill->job.interface);
+			 drill->interface, drill->job.why, drill->interface);
 	memcpy(drill->error, drill->job.why, sizeof(drill->error));
 	event_add(&drill->end_event, &again);
 }
@@ -228,10 +242,15 @@ static void mrcd_drill_up_done(struct mrcd_job *base)
 {
 	struct mrcd_drill *drill = mrcd_drill_of_job(base);
 
+	mrcd_drill_link_follow(drill);
 	if (drill->job.error < 0 && drill->job.error != -ENODEV) {
 		mrcd_drill_up_failed(drill);
 		return;
 	}
+	if (drill->job.error < 0)
+		mrcd_warn("%s, which a drill took down, has gone; if it went to another network "
+			  "namespace, take it up there: ip link set %s up",
+			  drill->interface, drill->interface);
 	drill->error[0] = '\0';
 	mrcd_drill_ended(drill, drill->job.at_ns);
 }
@@ -240,13 +259,14 @@ static void mrcd_drill_recovered(struct mrcd_job *base)
 {
 	struct mrcd_drill *drill = mrcd_drill_of_job(base);
 
+	mrcd_drill_link_follow(drill);
 	if (drill->job.error < 0 && drill->job.error != -ENODEV) {
 		mrcd_drill_up_failed(drill);
 		return;
 	}
 	drill->error[0] = '\0';
 	drill->state = MRCD_DRILL_IDLE;
-	mrcd_warn("%s was down for a drill when the last mrcd ended: %s", drill->job.interface,
+	mrcd_warn("%s was down for a drill when the last mrcd ended: %s", drill->interface,
 		  drill->job.error == 0 ? "up again" : "it has gone");
 }
 
@@ -419,7 +439,7 @@ static json_t *mrcd_drill_state_json(struct mrcd_drill *drill)
 		"lease_ns", (json_int_t)drill->lease_ns, "state",
 		mrcd_drill_state_names[drill->state], "fault", mrcd_drill_fault_names[drill->fault],
 		"rail", drill->rail != NULL ? drill->rail->conf->name : "", "link",
-		(int)drill->is_link, "interface", drill->is_link ? drill->job.interface : "",
+		(int)drill->is_link, "interface", drill->is_link ? drill->interface : "",
 		"limit_bytes_per_s",
 		(json_int_t)(drill->rail != NULL ? drill->rail->drill_bytes_per_s : 0), "began_ns",
 		(json_int_t)drill->began_ns, "ended_ns", (json_int_t)drill->ended_ns, "over",
@@ -474,7 +494,7 @@ static json_t *mrcd_drill_open(struct mrcd_drill *drill, const json_t *command, 
 		return mrcd_drill_refuse(error_out,
 					 "%s, which an earlier drill took down, is not up again "
 					 "yet: %s (ip link set %s up)",
-					 drill->job.interface, drill->error, drill->job.interface);
+					 drill->interface, drill->error, drill->interface);
 	if (drill->session != 0 || drill->state != MRCD_DRILL_IDLE)
 		return mrcd_drill_refuse(error_out,
 					 "another drill runs; it is over when its mrcctl ends");
@@ -602,8 +622,10 @@ static void mrcd_drill_on_tell(evutil_socket_t fd, short what, void *context)
 static json_t *mrcd_drill_begin(struct mrcd_drill *drill, json_t **error_out)
 {
 	const struct mrcd_rail *rail = drill->rail;
+	struct mrcd_interface link = {.ifindex = 0};
 
-	if (drill->is_link && mrcd_drill_link_prepare(drill, rail->conf->interface) < 0)
+	snprintf(link.name, sizeof(link.name), "%s", rail->conf->interface);
+	if (drill->is_link && mrcd_drill_link_prepare(drill, &link) < 0)
 		return mrcd_drill_refuse(error_out, "%s", strerror(ENOMEM));
 	drill->state = MRCD_DRILL_TELLING;
 	drill->tell_ns = drill->worker->now_ns;
@@ -712,15 +734,15 @@ json_t *mrcd_drill_ask(struct mrcd_drill *drill, const json_t *command, json_t *
 
 void mrcd_drill_recover(struct mrcd_drill *drill)
 {
-	char interface[16];
-	int r = mrcd_interface_owed(drill->worker->conf->runtime_dir, interface);
+	struct mrcd_interface link;
+	int r = mrcd_interface_owed(drill->worker->conf->runtime_dir, &link);
 
 	if (r < 0)
 		mrcd_err("whether a drill has left a link down is not known: %s", strerror(-r));
 	if (r <= 0)
 		return;
-	if (mrcd_drill_link_prepare(drill, interface) < 0) {
-		mrcd_err("%s, which a drill took down, stays down: %s", interface,
+	if (mrcd_drill_link_prepare(drill, &link) < 0) {
+		mrcd_err("%s, which a drill took down, stays down: %s", link.name,
 			 strerror(ENOMEM));
 		return;
 	}
@@ -764,9 +786,9 @@ void mrcd_drill_free(struct mrcd_drill *drill)
 	/* Waits for a link that goes down or up; one that went down meanwhile is taken up here. */
 	mrcd_offload_free(drill->offload);
 	if (drill->state != MRCD_DRILL_IDLE &&
-	    mrcd_interface_up(drill->job.dir, drill->job.interface) < 0)
+	    mrcd_interface_up(drill->job.dir, &drill->job.link) < 0)
 		mrcd_err("%s, which a drill took down, stays down; the next mrcd tries again",
-			 drill->job.interface);
+			 drill->job.link.name);
 	event_del(&drill->tell_event);
 	event_del(&drill->end_event);
 	free(drill);

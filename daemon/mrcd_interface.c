@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 #define NOTE       "drill.link"
 #define PATH_BYTES 160U
+#define NOTE_BYTES 32U
 
 /* ---- the kernel ---- */
 
@@ -45,6 +47,28 @@ static bool is_up(const char *interface)
 	return is_known && ifr.ifr_flags & IFF_UP;
 }
 
+/*
+ * What it is called now; by its name where no index is known. -ENODEV: it is not
+ * here, and one that has its name now is another one.
+ */
+static int link_find(struct mrcd_interface *link)
+{
+	char name[IF_NAMESIZE];
+
+	if (link->ifindex == 0)
+		link->ifindex = if_nametoindex(link->name);
+	if (link->ifindex == 0 || !if_indextoname(link->ifindex, name))
+		return -ENODEV;
+	memcpy(link->name, name, sizeof(link->name));
+	return 0;
+}
+
+bool mrcd_interface_is_same(const struct mrcd_interface *a, const struct mrcd_interface *b)
+{
+	return a->ifindex != 0 && b->ifindex != 0 ? a->ifindex == b->ifindex
+						  : strcmp(a->name, b->name) == 0;
+}
+
 int mrcd_interface_check(const char *interface, char why_out[MRCD_INTERFACE_WHY_BYTES])
 {
 	unsigned ifindex = if_nametoindex(interface);
@@ -68,7 +92,8 @@ int mrcd_interface_check(const char *interface, char why_out[MRCD_INTERFACE_WHY_
 
 /* ---- the note ---- */
 
-static int note_write(const char *dir, const char *interface)
+/* The name first, and alone in its line: there earlier versions look, and look for no more. */
+static int note_write(const char *dir, const struct mrcd_interface *link)
 {
 	char path[PATH_BYTES];
 	int fd, r = 0;
@@ -77,7 +102,7 @@ static int note_write(const char *dir, const char *interface)
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	if (dprintf(fd, "%s\n", interface) < 0)
+	if (dprintf(fd, "%s\n%u\n", link->name, link->ifindex) < 0)
 		r = -errno;
 	close(fd);
 	return r;
@@ -91,9 +116,10 @@ static void note_forget(const char *dir)
 	unlink(path);
 }
 
-int mrcd_interface_owed(const char *dir, char interface_out[16])
+int mrcd_interface_owed(const char *dir, struct mrcd_interface *link_out)
 {
-	char path[PATH_BYTES];
+	char path[PATH_BYTES], note[NOTE_BYTES];
+	size_t name_len;
 	ssize_t n;
 	int fd;
 
@@ -101,55 +127,59 @@ int mrcd_interface_owed(const char *dir, char interface_out[16])
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	n = read(fd, interface_out, 15);
+	n = read(fd, note, sizeof(note) - 1);
 	close(fd);
 	if (n <= 1)
 		return n < 0 ? -EIO : 0; /* killed before it was written: nothing was done */
-	interface_out[n] = '\0';
-	interface_out[strcspn(interface_out, "\n")] = '\0';
+	note[n] = '\0';
+	name_len = strcspn(note, "\n");
+	*link_out = (struct mrcd_interface){
+		.ifindex = (unsigned)strtoul(note + name_len, NULL, 10),
+	};
+	snprintf(link_out->name, sizeof(link_out->name), "%.*s", (int)name_len, note);
+	link_find(link_out);
 	return 1;
 }
 
 /* ---- down and up ---- */
 
-int mrcd_interface_down(const char *dir, const char *interface,
+int mrcd_interface_down(const char *dir, struct mrcd_interface *link,
 			char why_out[MRCD_INTERFACE_WHY_BYTES])
 {
-	unsigned ifindex = if_nametoindex(interface);
-	char owed[16];
+	struct mrcd_interface owed = {.ifindex = 0};
 	int r;
 
-	if (!ifindex)
+	link->ifindex = if_nametoindex(link->name);
+	if (!link->ifindex)
 		return -ENODEV;
-	/* There is room for one name: that of a link which is still down shall not be lost. */
-	if (mrcd_interface_owed(dir, owed) == 1 && strcmp(owed, interface) != 0) {
+	/* There is room for one: that of a link which is still down shall not be lost. */
+	if (mrcd_interface_owed(dir, &owed) == 1 && !mrcd_interface_is_same(&owed, link)) {
 		snprintf(why_out, MRCD_INTERFACE_WHY_BYTES,
 			 "%s, which an earlier drill took down, is not up again yet "
 			 "(ip link set %s up)",
-			 owed, owed);
+			 owed.name, owed.name);
 		return -EBUSY;
 	}
 	/* First: killed between the two we leave a note too many, which does no harm. */
-	r = note_write(dir, interface);
+	r = note_write(dir, link);
 	if (r < 0) {
 		note_forget(dir);
 		return r;
 	}
-	r = link_set(ifindex, IFF_UP, 0);
+	r = link_set(link->ifindex, IFF_UP, 0);
 	/* An answer that was lost is no proof that nothing was done. */
 	if (r < 0)
-		mrcd_interface_up(dir, interface);
+		mrcd_interface_up(dir, link);
 	return r;
 }
 
-int mrcd_interface_up(const char *dir, const char *interface)
+int mrcd_interface_up(const char *dir, struct mrcd_interface *link)
 {
-	unsigned ifindex = if_nametoindex(interface);
-	int r = ifindex ? 0 : -ENODEV;
+	int r = link_find(link);
 
 	/* Somebody else's hand will do, and this needs no right to anything. */
-	if (r == 0 && !is_up(interface))
-		r = link_set(ifindex, IFF_UP, IFF_UP);
+	if (r == 0 && !is_up(link->name))
+		r = link_set(link->ifindex, IFF_UP, IFF_UP);
 	/* One that is gone has nothing to be given back. */
 	if (r == 0 || r == -ENODEV)
 		note_forget(dir);

@@ -150,14 +150,14 @@ static void on_guard(evutil_socket_t fd, short what, void *context)
 /* On the drill's thread, and read here when it has answered. */
 static struct {
 	_Atomic int check, down, up; /* what it answers */
-	_Atomic bool is_down, is_owed;
+	_Atomic bool is_down, is_owed, is_renamed;
 	_Atomic uint32_t ups;
 } played;
 
 static void play(void)
 {
 	played.check = played.down = played.up = 0;
-	played.is_down = played.is_owed = false;
+	played.is_down = played.is_owed = played.is_renamed = false;
 	played.ups = 0;
 }
 
@@ -169,28 +169,31 @@ int __wrap_mrcd_interface_check(const char *interface, char *why_out)
 	return played.check;
 }
 
-int __wrap_mrcd_interface_down(const char *dir, const char *interface, char *why_out);
-int __wrap_mrcd_interface_down(const char *dir, const char *interface, char *why_out)
+int __wrap_mrcd_interface_down(const char *dir, struct mrcd_interface *link, char *why_out);
+int __wrap_mrcd_interface_down(const char *dir, struct mrcd_interface *link, char *why_out)
 {
+	link->ifindex = 7;
 	played.is_down = played.down == 0 || played.is_owed;
 	played.is_owed = played.is_down;
 	return played.down;
 }
 
-int __wrap_mrcd_interface_up(const char *dir, const char *interface);
-int __wrap_mrcd_interface_up(const char *dir, const char *interface)
+int __wrap_mrcd_interface_up(const char *dir, struct mrcd_interface *link);
+int __wrap_mrcd_interface_up(const char *dir, struct mrcd_interface *link)
 {
-	assert_string_equal(interface, "if1");
+	assert_int_equal(link->ifindex, 7);
+	if (played.is_renamed)
+		strcpy(link->name, "if9");
 	played.ups++;
 	if (played.up == 0)
 		played.is_down = played.is_owed = false;
 	return played.up;
 }
 
-int __wrap_mrcd_interface_owed(const char *dir, char *interface_out);
-int __wrap_mrcd_interface_owed(const char *dir, char *interface_out)
+int __wrap_mrcd_interface_owed(const char *dir, struct mrcd_interface *link_out);
+int __wrap_mrcd_interface_owed(const char *dir, struct mrcd_interface *link_out)
 {
-	strcpy(interface_out, "if1");
+	*link_out = (struct mrcd_interface){"if1", 7};
 	return played.is_owed;
 }
 
@@ -230,6 +233,27 @@ static void a_link_that_does_not_come_up_is_tried_again_by_whoever_is_left(void 
 	until(stage, played.ups >= 2);
 	played.up = 0;
 	until(stage, !played.is_down);
+	until(stage, ask(stage, json_pack("{s:s}", "do", "open")) != NULL);
+}
+
+/* While it is down it may be renamed, or go: whoever is to help has to know its name. */
+static void a_link_is_followed_by_its_new_name(void **state)
+{
+	struct stage *stage = *state;
+
+	play();
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_link(stage, true));
+	until(stage, state_is(stage, "on"));
+	played.is_renamed = true;
+	played.up = -EIO;
+	assert_non_null(act(stage, "mend"));
+	until(stage, state_is(stage, "ending") && text(stage, "error")[0] != '\0');
+	assert_string_equal(text(stage, "interface"), "if9");
+	assert_non_null(act(stage, "close"));
+	assert_null(ask(stage, json_pack("{s:s}", "do", "open")));
+	assert_non_null(strstr(json_string_value(stage->error), "ip link set if9 up"));
+	played.up = -ENODEV;
 	until(stage, ask(stage, json_pack("{s:s}", "do", "open")) != NULL);
 }
 
@@ -506,6 +530,7 @@ int main(void)
 		TEST(a_session_that_is_closed_leaves_nothing_broken),
 		TEST(a_daemon_that_ends_leaves_nothing_broken),
 		TEST(a_link_that_does_not_come_up_is_tried_again_by_whoever_is_left),
+		TEST(a_link_is_followed_by_its_new_name),
 		TEST(a_link_that_cannot_be_taken_down_is_told),
 		TEST(what_the_last_run_left_down_is_taken_up),
 		TEST(one_drills_at_a_time),

@@ -56,14 +56,30 @@ static void ip(const char *arguments)
 		fail_msg("%s", command);
 }
 
-static bool is_up(void)
+/* As one that is known by its name alone; good until the next call. */
+static struct mrcd_interface *link_of(const char *name)
 {
-	struct ifreq ifr = {.ifr_name = "r0"};
+	static struct mrcd_interface link;
+
+	link.ifindex = 0;
+	snprintf(link.name, sizeof(link.name), "%s", name);
+	return &link;
+}
+
+static bool is_up_now(const char *name)
+{
+	struct ifreq ifr = {0};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
 	assert_int_equal(ioctl(fd, SIOCGIFFLAGS, &ifr), 0);
 	close(fd);
 	return ifr.ifr_flags & IFF_UP;
+}
+
+static bool is_up(void)
+{
+	return is_up_now("r0");
 }
 
 static int set_up(void **state)
@@ -206,102 +222,162 @@ static void what_is_down_already_is_left_so(void **state)
 
 static void a_link_is_owed_until_it_is_up(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), 0);
 	assert_false(is_up());
-	assert_int_equal(mrcd_interface_owed(dir, owed), 1);
-	assert_string_equal(owed, "r0");
-	assert_int_equal(mrcd_interface_up(dir, "r0"), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
+	assert_string_equal(owed.name, "r0");
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), 0);
 	assert_true(is_up());
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 }
 
 static void an_up_that_fails_keeps_the_note_and_can_be_tried_again(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), 0);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), 0);
 	link_answers = -EIO;
-	assert_int_equal(mrcd_interface_up(dir, "r0"), -EIO);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 1);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), -EIO);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
 	/* One note is all there is room for. */
-	assert_int_equal(mrcd_interface_down(dir, "r1", why), -EBUSY);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r1"), why), -EBUSY);
 	assert_non_null(strstr(why, "r0, which an earlier drill took down"));
-	assert_int_equal(mrcd_interface_owed(dir, owed), 1);
-	assert_string_equal(owed, "r0");
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
+	assert_string_equal(owed.name, "r0");
 	link_answers = 0;
-	assert_int_equal(mrcd_interface_up(dir, "r0"), 0);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 }
 
 static void a_hand_is_as_good_and_needs_no_right_of_ours(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), 0);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), 0);
 	link_answers = -EPERM;
-	assert_int_equal(mrcd_interface_up(dir, "r0"), -EPERM);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), -EPERM);
 	ip("link set r0 up");
-	assert_int_equal(mrcd_interface_up(dir, "r0"), 0);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 }
 
 static void a_down_that_is_refused_leaves_no_note(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
 	link_answers = -EPERM;
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), -EPERM);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), -EPERM);
 	assert_true(is_up());
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 	link_answers = 0;
-	assert_int_equal(mrcd_interface_down("/nowhere", "r0", why), -ENOENT);
+	assert_int_equal(mrcd_interface_down("/nowhere", link_of("r0"), why), -ENOENT);
 	assert_true(is_up());
-	assert_int_equal(mrcd_interface_down(dir, "none", why), -ENODEV);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_down(dir, link_of("none"), why), -ENODEV);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 }
 
 /* Its answer is lost, and so is that of taking it up again: it is owed. */
 static void a_down_that_was_done_though_it_failed_is_owed(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
 	link_answers = -ENOBUFS;
 	is_link_set = true;
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), -ENOBUFS);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), -ENOBUFS);
 	assert_false(is_up());
-	assert_int_equal(mrcd_interface_owed(dir, owed), 1);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
 	link_answers = 0;
-	assert_int_equal(mrcd_interface_up(dir, "r0"), 0);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), 0);
 	assert_true(is_up());
 }
 
 static void a_link_that_has_gone_is_owed_no_more(void **state)
 {
-	char owed[16];
+	struct mrcd_interface owed;
 
-	assert_int_equal(mrcd_interface_down(dir, "r0", why), 0);
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), 0);
 	ip("link del r0");
-	assert_int_equal(mrcd_interface_up(dir, "r0"), -ENODEV);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_up(dir, link_of("r0")), -ENODEV);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 	ip("link add r0 type veth peer name p0");
+}
+
+/* And another one has its name now, which is down by somebody's wish. */
+static void a_link_that_is_renamed_while_it_is_down_is_found(void **state)
+{
+	struct mrcd_interface link = *link_of("r0"), owed;
+
+	assert_int_equal(mrcd_interface_down(dir, &link, why), 0);
+	ip("link set r0 name r9");
+	ip("link set r1 down");
+	ip("link set r1 name r0");
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
+	assert_string_equal(owed.name, "r9");
+	assert_true(mrcd_interface_is_same(&owed, &link));
+	assert_int_equal(mrcd_interface_down(dir, link_of("r0"), why), -EBUSY);
+	assert_non_null(strstr(why, "ip link set r9 up"));
+	link_answers = -EIO;
+	assert_int_equal(mrcd_interface_up(dir, &link), -EIO);
+	assert_string_equal(link.name, "r9");
+	link_answers = 0;
+	/* As the next run does, which has the note and nothing else. */
+	assert_int_equal(mrcd_interface_up(dir, &owed), 0);
+	assert_true(is_up_now("r9"));
+	assert_false(is_up_now("r0"));
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
+	ip("link set r0 name r1");
+	ip("link set r9 down");
+	ip("link set r9 name r0");
+}
+
+/* It is not taken for the one that had its name before. */
+static void a_new_link_of_the_same_name_is_another_one(void **state)
+{
+	struct mrcd_interface link = *link_of("r0"), owed;
+
+	assert_int_equal(mrcd_interface_down(dir, &link, why), 0);
+	ip("link del r0");
+	ip("link add r0 type veth peer name p0");
+	assert_int_equal(mrcd_interface_up(dir, &link), -ENODEV);
+	assert_false(is_up());
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
+}
+
+static void a_note_of_an_earlier_version_has_a_name_only(void **state)
+{
+	struct mrcd_interface owed;
+	char path[96];
+	FILE *file;
+
+	ip("link set r0 down");
+	snprintf(path, sizeof(path), "%s/drill.link", dir);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs("r0\n", file);
+	fclose(file);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 1);
+	assert_string_equal(owed.name, "r0");
+	assert_int_equal(mrcd_interface_up(dir, &owed), 0);
+	assert_true(is_up());
 }
 
 static void a_note_without_a_name_is_none(void **state)
 {
-	char path[96], owed[16];
+	struct mrcd_interface owed;
+	char path[96];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/drill.link", dir);
 	file = fopen(path, "we");
 	assert_non_null(file);
 	fclose(file);
-	assert_int_equal(mrcd_interface_owed(dir, owed), 0);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/etc/hostname", path), 0);
-	assert_int_equal(mrcd_interface_owed(dir, owed), -ELOOP);
+	assert_int_equal(mrcd_interface_owed(dir, &owed), -ELOOP);
 }
 
 #define claim(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -320,6 +396,9 @@ int main(void)
 		claim(a_down_that_is_refused_leaves_no_note),
 		claim(a_down_that_was_done_though_it_failed_is_owed),
 		claim(a_link_that_has_gone_is_owed_no_more),
+		claim(a_link_that_is_renamed_while_it_is_down_is_found),
+		claim(a_new_link_of_the_same_name_is_another_one),
+		claim(a_note_of_an_earlier_version_has_a_name_only),
 		claim(a_note_without_a_name_is_none),
 	};
 
