@@ -15,6 +15,7 @@
 #define AFTER_NS       S          /* at least so long it is looked at after the end */
 #define AFTER_RATE_NS  (500 * MS) /* the rate afterwards is that of the last so much */
 #define STALL_NS_MAX   S          /* more than that is no failover */
+#define SHORT_NS       (500 * MS) /* less may be over before any timer of either end has run out */
 #define FULL_PERCENT   90U
 #define SHARE_PERCENT  50U
 #define AFTER_PERCENT  80U
@@ -320,6 +321,18 @@ void mrcctl_drill_problem(struct mrcctl_drill_result *result, const char *format
 	va_end(args);
 }
 
+static void mrcctl_drill_finding(struct mrcctl_drill_result *result, const char *text)
+{
+	if (result->finding_count < MRCCTL_DRILL_FINDINGS_MAX)
+		snprintf(result->findings[result->finding_count++], sizeof(result->findings[0]),
+			 "%s", text);
+}
+
+static bool mrcctl_drill_is_short(const struct mrcctl_drill_result *result)
+{
+	return !result->is_watch && result->ended_ns - result->began_ns < SHORT_NS;
+}
+
 static uint64_t mrcctl_drill_percent(uint64_t part, uint64_t whole)
 {
 	return whole == 0 ? 100 : (uint64_t)((double)part * 100 / (double)whole);
@@ -362,12 +375,19 @@ static void mrcctl_drill_judge_paths(const struct mrcctl_drill_record *record, u
 				     struct mrcctl_drill_result *result)
 {
 	bool is_taken = result->is_watch || result->fault != MRCCTL_DRILL_SLOW;
+	/* The daemon's own engine is told of it, and has to act at once. */
+	bool is_told = result->fault == MRCCTL_DRILL_DOWN && !result->is_link;
 	uint32_t away = 0;
 
-	/* A cable that is watched may come and go faster than samples are taken. */
-	if (is_taken && (result->path_count == 0 ||
-			 (!result->is_watch &&
-			  mrcctl_drill_stayed(record, rail, result->began_ns, result->ended_ns))))
+	if (mrcctl_drill_is_short(result) && !is_told) {
+		if (is_taken && result->path_count == 0)
+			mrcctl_drill_finding(result,
+					     "not found out, which less than 500 ms need not be");
+	} else if (is_taken &&
+		   (result->path_count == 0 ||
+		    /* A cable that is watched may come and go faster than samples are taken. */
+		    (!result->is_watch &&
+		     mrcctl_drill_stayed(record, rail, result->began_ns, result->ended_ns))))
 		mrcctl_drill_problem(result,
 				     "not found out: a path stayed in service all the time");
 	for (uint32_t i = 0; i < result->path_count; i++)
@@ -378,21 +398,32 @@ static void mrcctl_drill_judge_paths(const struct mrcctl_drill_record *record, u
 		mrcctl_drill_problem(result, "a peer could not be reached meanwhile");
 }
 
-static void mrcctl_drill_judge_rates(const struct mrcctl_drill_record *record,
-				     struct mrcctl_drill_result *result)
+static void mrcctl_drill_judge_others(const struct mrcctl_drill_record *record,
+				      struct mrcctl_drill_result *result)
 {
 	uint64_t others = result->before.rate - result->before.rail_rate;
 	uint64_t others_during = result->during.rate - result->during.rail_rate;
+	uint64_t percent = mrcctl_drill_percent(others_during, others);
 
+	if (record->is_several || percent >= OTHERS_PERCENT)
+		return;
+	if (mrcctl_drill_is_short(result))
+		mrcctl_drill_finding(result, "what the other rails carry meanwhile cannot be told "
+					     "from less than 500 ms");
+	else
+		mrcctl_drill_problem(result,
+				     "the other rails carried %llu %% of what they did before",
+				     (unsigned long long)percent);
+}
+
+static void mrcctl_drill_judge_rates(const struct mrcctl_drill_record *record,
+				     struct mrcctl_drill_result *result)
+{
 	if (!result->is_measured)
 		return;
 	if (result->during.stall_ns > STALL_NS_MAX || result->after.stall_ns > STALL_NS_MAX)
 		mrcctl_drill_problem(result, "programs stood still for more than a second");
-	if (!record->is_several && mrcctl_drill_percent(others_during, others) < OTHERS_PERCENT)
-		mrcctl_drill_problem(result,
-				     "the other rails carried %llu %% of what they did before",
-				     (unsigned long long)mrcctl_drill_percent(others_during,
-									      others));
+	mrcctl_drill_judge_others(record, result);
 	if (mrcctl_drill_percent(result->after.rate, result->before.rate) < AFTER_PERCENT)
 		mrcctl_drill_problem(result, "%llu %% of the rate before is back",
 				     (unsigned long long)mrcctl_drill_percent(result->after.rate,

@@ -20,6 +20,8 @@
 #define MRCCTL_DRILL_NAME_BYTES   64U
 #define MRCCTL_DRILL_PATHS_MAX    64U
 #define MRCCTL_DRILL_PROBLEMS_MAX 8U
+#define MRCCTL_DRILL_FINDINGS_MAX 2U
+#define MRCCTL_DRILL_TEXT_BYTES   160U
 #define MRCCTL_DRILL_UNKNOWN      UINT64_MAX
 
 /* The counters at one moment. */
@@ -113,7 +115,10 @@ struct mrcctl_drill_result {
 	uint64_t full_ns;  /* after the end until all rails carried what they did; or unknown */
 	uint64_t share_ns; /* the same of the rail */
 	uint32_t problem_count;
-	char problems[MRCCTL_DRILL_PROBLEMS_MAX][160];
+	char problems[MRCCTL_DRILL_PROBLEMS_MAX][MRCCTL_DRILL_TEXT_BYTES];
+	/* What so short a fault does not prove: to be known, and no problem. */
+	uint32_t finding_count;
+	char findings[MRCCTL_DRILL_FINDINGS_MAX][MRCCTL_DRILL_TEXT_BYTES];
 };
 
 /* So much must flow for a measurement. */

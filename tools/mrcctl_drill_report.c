@@ -189,9 +189,17 @@ static void mrcctl_drill_print_verdict(const struct mrcctl_drill_report *report,
 			     "knows of lost and duplicated ones\n");
 }
 
+static const char *mrcctl_drill_colour(bool is_passed, bool has_colour)
+{
+	if (!has_colour)
+		return "";
+	return is_passed ? "\033[32m" : "\033[31m";
+}
+
 void mrcctl_drill_report_text(const struct mrcctl_drill_report *report, FILE *out, bool has_colour)
 {
-	bool is_passed = mrcctl_drill_report_is_passed(report), is_first = true;
+	bool is_passed = mrcctl_drill_report_is_passed(report);
+	const char *lead = is_passed ? ", but" : "";
 	uint64_t failed = 0;
 
 	for (size_t i = 0; i < report->result_count; i++) {
@@ -204,20 +212,15 @@ void mrcctl_drill_report_text(const struct mrcctl_drill_report *report, FILE *ou
 		mrcctl_drill_print_table(report, out, has_colour);
 	if (failed == 0)
 		mrcctl_drill_print_verdict(report, out);
-	if (is_passed) {
-		fprintf(out, "%sPASS%s\n", has_colour ? "\033[32m" : "",
-			has_colour ? "\033[0m" : "");
-		return;
-	}
-	fprintf(out, "%sFAIL%s", has_colour ? "\033[31m" : "", has_colour ? "\033[0m" : "");
+	fprintf(out, "%s%s%s", mrcctl_drill_colour(is_passed, has_colour),
+		is_passed ? "PASS" : "FAIL", has_colour ? "\033[0m" : "");
 	for (size_t i = 0; i < report->result_count; i++) {
 		const struct mrcctl_drill_result *result = &report->results[i];
 
-		for (uint32_t p = 0; p < result->problem_count; p++) {
-			fprintf(out, "%s rail %s: %s", is_first ? "" : ";", result->rail,
-				result->problems[p]);
-			is_first = false;
-		}
+		for (uint32_t p = 0; p < result->problem_count; p++, lead = ";")
+			fprintf(out, "%s rail %s: %s", lead, result->rail, result->problems[p]);
+		for (uint32_t f = 0; f < result->finding_count; f++, lead = ";")
+			fprintf(out, "%s rail %s: %s", lead, result->rail, result->findings[f]);
 	}
 	fputc('\n', out);
 }
@@ -240,7 +243,7 @@ static json_t *mrcctl_drill_phase_json(const struct mrcctl_drill_result *result,
 
 static json_t *mrcctl_drill_result_json(const struct mrcctl_drill_result *result)
 {
-	json_t *paths = json_array(), *problems = json_array();
+	json_t *paths = json_array(), *problems = json_array(), *findings = json_array();
 	json_t *json;
 
 	for (uint32_t i = 0; i < result->path_count; i++) {
@@ -257,8 +260,10 @@ static json_t *mrcctl_drill_result_json(const struct mrcctl_drill_result *result
 	}
 	for (uint32_t i = 0; i < result->problem_count; i++)
 		json_array_append_new(problems, json_string(result->problems[i]));
+	for (uint32_t i = 0; i < result->finding_count; i++)
+		json_array_append_new(findings, json_string(result->findings[i]));
 	json = json_pack(
-		"{s:s s:s s:b s:b s:I s:I s:I s:I s:I s:b s:o s:o s:o s:o s:o s:o s:I s:I s:o}",
+		"{s:s s:s s:b s:b s:I s:I s:I s:I s:I s:b s:o s:o s:o s:o s:o s:o s:I s:I s:o s:o}",
 		"rail", result->rail, "fault",
 		result->is_watch ? "watched" : mrcctl_drill_fault_name(result->fault), "link",
 		(int)result->is_link, "passed", (int)(result->problem_count == 0), "began_ns",
@@ -272,7 +277,7 @@ static json_t *mrcctl_drill_result_json(const struct mrcctl_drill_result *result
 		mrcctl_drill_integer(result->full_ns), "share_ns",
 		mrcctl_drill_integer(result->share_ns), "fragments_resent",
 		(json_int_t)result->resent, "messages_failed", (json_int_t)result->failed,
-		"problems", problems);
+		"problems", problems, "findings", findings);
 	return json;
 }
 

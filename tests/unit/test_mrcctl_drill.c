@@ -130,6 +130,9 @@ struct play {
 	uint64_t failed;
 	bool is_cut;
 	const char *over;
+	enum mrcctl_drill_fault fault;
+	bool is_link;
+	uint64_t span_ns; /* of the fault; 0: 2 s */
 };
 
 #define BASE_NS (1000 * S)
@@ -145,9 +148,11 @@ static json_t *event_json(uint64_t t_ns, const char *from, const char *to)
 static void play(const struct play *play, struct mrcctl_drill_record *record,
 		 struct mrcctl_drill_result *result)
 {
-	const struct mrcctl_drill_options options = {.fault = MRCCTL_DRILL_SILENCE,
+	const struct mrcctl_drill_options options = {.fault = play->fault,
+						     .is_link = play->is_link,
 						     .duration_ns = 2 * S};
-	const uint64_t began_ns = BASE_NS + 2 * S, ended_ns = BASE_NS + 4 * S;
+	const uint64_t began_ns = BASE_NS + 2 * S;
+	const uint64_t ended_ns = began_ns + (play->span_ns ? play->span_ns : 2 * S);
 	const uint64_t left_ns = play->left_ns ? began_ns + play->left_ns : UINT64_MAX;
 	const uint64_t back_ns = play->back_ns ? ended_ns + play->back_ns : UINT64_MAX;
 	uint64_t bytes[2] = {0, 0};
@@ -194,7 +199,8 @@ static const struct play well = {.left_ns = 5 * MS,
 				 .others_percent = 100,
 				 .after_percent = 100,
 				 .stall_ns = 8 * MS,
-				 .over = "its time is over"};
+				 .over = "its time is over",
+				 .fault = MRCCTL_DRILL_SILENCE};
 
 static void a_drill_that_went_well_has_its_figures(void **state)
 {
@@ -227,20 +233,30 @@ static void what_went_wrong_is_said(void **state)
 		struct play play;
 		const char *want;
 	} cases[] = {
-		{{0, 200 * MS, 100, 100, 2 * MS, 0, false, "its time is over"}, "not found out"},
-		{{5 * MS, 0, 100, 100, 2 * MS, 0, false, "its time is over"},
+		{{0, 200 * MS, 100, 100, 2 * MS, 0, false, "its time is over", MRCCTL_DRILL_SILENCE,
+		  false, 0},
+		 "not found out"},
+		{{5 * MS, 0, 100, 100, 2 * MS, 0, false, "its time is over", MRCCTL_DRILL_SILENCE,
+		  false, 0},
 		 "not all of its paths"},
-		{{5 * MS, 200 * MS, 50, 100, 2 * MS, 0, false, "its time is over"},
+		{{5 * MS, 200 * MS, 50, 100, 2 * MS, 0, false, "its time is over",
+		  MRCCTL_DRILL_SILENCE, false, 0},
 		 "the other rails carried 5"},
-		{{5 * MS, 200 * MS, 100, 60, 2 * MS, 0, false, "its time is over"},
+		{{5 * MS, 200 * MS, 100, 60, 2 * MS, 0, false, "its time is over",
+		  MRCCTL_DRILL_SILENCE, false, 0},
 		 "% of the rate before is back"},
-		{{5 * MS, 200 * MS, 100, 100, 1100 * MS, 0, false, "its time is over"},
+		{{5 * MS, 200 * MS, 100, 100, 1100 * MS, 0, false, "its time is over",
+		  MRCCTL_DRILL_SILENCE, false, 0},
 		 "stood still"},
-		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 3, false, "its time is over"},
+		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 3, false, "its time is over",
+		  MRCCTL_DRILL_SILENCE, false, 0},
 		 "3 messages failed"},
-		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 0, true, "its time is over"},
+		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 0, true, "its time is over",
+		  MRCCTL_DRILL_SILENCE, false, 0},
 		 "could not be reached"},
-		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 0, false, "nobody asked"}, "ended early"},
+		{{5 * MS, 200 * MS, 100, 100, 2 * MS, 0, false, "nobody asked",
+		  MRCCTL_DRILL_SILENCE, false, 0},
+		 "ended early"},
 	};
 	struct mrcctl_drill_record record;
 	struct mrcctl_drill_result result;
@@ -254,6 +270,50 @@ static void what_went_wrong_is_said(void **state)
 		if (!is_said)
 			fail_msg("nobody says \"%s\", but %u others, \"%s\"", cases[i].want,
 				 result.problem_count, result.problems[0]);
+		mrcctl_drill_record_fini(&record);
+	}
+}
+
+/* Whether anybody notices so short a fault is chance; what is told at once is noticed, or something is wrong. */
+static void what_a_short_drill_cannot_prove_is_no_failure(void **state)
+{
+	static const struct {
+		enum mrcctl_drill_fault fault;
+		bool is_link;
+		uint64_t span_ns, left_ns, others_percent;
+		const char *finding, *problem; /* NULL: there is none */
+	} cases[] = {
+		{MRCCTL_DRILL_SILENCE, false, 50 * MS, 0, 100, "not found out", NULL},
+		{MRCCTL_DRILL_SILENCE, false, 499 * MS, 0, 100, "not found out", NULL},
+		{MRCCTL_DRILL_SILENCE, false, 500 * MS, 0, 100, NULL, "not found out"},
+		{MRCCTL_DRILL_SILENCE, false, 50 * MS, 45 * MS, 100, NULL, NULL},
+		{MRCCTL_DRILL_DOWN, true, 50 * MS, 0, 100, "not found out", NULL},
+		{MRCCTL_DRILL_DOWN, false, 50 * MS, 0, 100, NULL, "not found out"},
+		{MRCCTL_DRILL_DOWN, false, 50 * MS, 1 * MS, 30, "cannot be told", NULL},
+		{MRCCTL_DRILL_DOWN, false, 500 * MS, 1 * MS, 30, NULL, "the other rails carried"},
+		{MRCCTL_DRILL_SLOW, false, 50 * MS, 0, 100, NULL, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct mrcctl_drill_record record;
+		struct mrcctl_drill_result result;
+		struct play one = well;
+
+		one.fault = cases[i].fault;
+		one.is_link = cases[i].is_link;
+		one.span_ns = cases[i].span_ns;
+		one.left_ns = cases[i].left_ns;
+		one.back_ns = cases[i].left_ns ? well.back_ns : 0;
+		one.others_percent = cases[i].others_percent;
+		play(&one, &record, &result);
+		if (result.finding_count != (cases[i].finding != NULL) ||
+		    (cases[i].finding && !strstr(result.findings[0], cases[i].finding)))
+			fail_msg("case %zu: %u findings, \"%s\"", i, result.finding_count,
+				 result.findings[0]);
+		if (result.problem_count != (cases[i].problem != NULL) ||
+		    (cases[i].problem && !strstr(result.problems[0], cases[i].problem)))
+			fail_msg("case %zu: %u problems, \"%s\"", i, result.problem_count,
+				 result.problems[0]);
 		mrcctl_drill_record_fini(&record);
 	}
 }
@@ -322,6 +382,22 @@ static void the_report_ends_with_its_verdict(void **state)
 	assert_non_null(strstr(text, "\nPASS\n"));
 	free(text);
 
+	results[0].finding_count = 1;
+	strcpy(results[0].findings[0], "it drizzles");
+	text = shown(&report);
+	assert_non_null(strstr(text, "\nPASS, but rail r1: it drizzles\n"));
+	free(text);
+	json = mrcctl_drill_report_json(&report, &record);
+	assert_true(json_is_true(json_object_get(json, "passed")));
+	assert_string_equal(json_string_value(json_array_get(
+				    json_object_get(json_array_get(json_object_get(json, "drills"),
+								   0),
+						    "findings"),
+				    0)),
+			    "it drizzles");
+	json_decref(json);
+	results[0].finding_count = 0;
+
 	results[1] = results[0];
 	mrcctl_drill_problem(&results[1], "it rains");
 	report.result_count = 2;
@@ -376,6 +452,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_go_together_is_refused),
 		cmocka_unit_test(a_drill_that_went_well_has_its_figures),
 		cmocka_unit_test(what_went_wrong_is_said),
+		cmocka_unit_test(what_a_short_drill_cannot_prove_is_no_failure),
 		cmocka_unit_test(what_is_no_state_is_not_taken),
 		cmocka_unit_test(samples_before_a_moment_are_forgotten),
 		cmocka_unit_test(the_report_ends_with_its_verdict),
