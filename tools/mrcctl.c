@@ -99,6 +99,13 @@ static void mrcctl_usage(FILE *out)
 		"drill failed, 2 usage, 3 no daemon reached, 4 the host is not drained yet.\n");
 }
 
+/* The whole usage would push what is wrong off the screen. */
+static int mrcctl_usage_hint(void)
+{
+	fprintf(stderr, "(mrcctl --help lists commands and options)\n");
+	return MRCCTL_EXIT_USAGE;
+}
+
 static int mrcctl_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int mrcctl_usage_error(const char *format, ...)
 {
@@ -108,9 +115,8 @@ static int mrcctl_usage_error(const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\n\n");
-	mrcctl_usage(stderr);
-	return MRCCTL_EXIT_USAGE;
+	fputc('\n', stderr);
+	return mrcctl_usage_hint();
 }
 
 const struct mrcctl_command *mrcctl_command_find(const char *name)
@@ -370,17 +376,17 @@ int main(int argc, char **argv)
 			mrcctl_usage(stdout);
 			return EXIT_SUCCESS;
 		}
-		if (value < VALUE_FIRST) {
-			mrcctl_usage(stderr);
-			return MRCCTL_EXIT_USAGE;
-		}
+		if (value < VALUE_FIRST)
+			return mrcctl_usage_hint();
 		r = mrcctl_option_take(&asked, (enum mrcctl_option_id)(value - VALUE_FIRST),
 				       optarg);
 		if (r != 0)
 			return r;
 	}
-	if (optind >= argc)
-		return mrcctl_usage_error("a command is missing");
+	if (optind >= argc) {
+		mrcctl_usage(stderr);
+		return MRCCTL_EXIT_USAGE;
+	}
 	command = mrcctl_command_find(argv[optind]);
 	if (command == NULL)
 		return mrcctl_usage_error("there is no command \"%s\"", argv[optind]);
