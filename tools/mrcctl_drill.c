@@ -2,6 +2,7 @@
 #include "mrcctl_drill.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,22 +17,25 @@
 #include "mrcctl_drill_picture.h"
 #include "mrcctl_drill_report.h"
 #include "mrcctl_drill_stream.h"
+#include "mrcctl_field.h"
 #include "mrcctl_session.h"
 #include "mrcctl_table.h"
 #include "mrcctl_unit.h"
 
-#define MS            1000000ULL
-#define S             1000000000ULL
+#define MS              1000000ULL
+#define S               1000000000ULL
 
-#define POLL_MS       25
-#define LEASE_NS      (2 * S)
-#define LOOK_NS       (500 * MS) /* what flows without us is measured for so long */
-#define STREAM_NS     (4 * S)    /* our own stream has to flow by then */
-#define WARM_NS       S          /* and is at its rate so much later */
-#define BEFORE_NS     S
-#define SETTLE_NS     (15 * S) /* the rail has to be back by then */
-#define WATCH_KEPT_NS (3 * S)
-#define RESULTS_MAX   MRCCTL_DRILL_RAILS_MAX
+#define POLL_MS         25
+#define LEASE_NS        (2 * S)
+#define LOOK_NS         (500 * MS) /* what flows without us is measured for so long */
+#define STREAM_NS       (4 * S)    /* our own stream has to flow by then */
+#define WARM_NS         S          /* and is at its rate so much later */
+#define BEFORE_NS       S
+#define WHOLE_NS        (3 * S)  /* so long a path that has just left service may take to be back */
+#define SETTLE_NS       (15 * S) /* the rail has to be back by then */
+#define WATCH_KEPT_NS   (3 * S)
+#define RESULTS_MAX     MRCCTL_DRILL_RAILS_MAX
+#define INTERFACE_BYTES 32
 
 /* Among answers that are exit statuses: it did not begin, and the drill can do without. */
 #define MRCCTL_DRILL_NO_STREAM (-1)
@@ -48,8 +52,9 @@ struct mrcctl_drill {
 	uint64_t session; /* 0: none is open */
 	int signal_fd;
 	uint32_t interrupts;
-	bool is_left;      /* a link is still down, and we wait no longer */
-	bool has_progress; /* stderr is a terminal: a line there is overwritten */
+	uint32_t rails_left; /* of all in turn: those that were not drilled */
+	bool is_left;        /* a link is still down, and we wait no longer */
+	bool has_progress;   /* stderr is a terminal: a line there is overwritten */
 };
 
 /* ---- words ---- */
@@ -157,6 +162,32 @@ static int mrcctl_drill_signals_catch(void)
 
 /* ---- before it begins ---- */
 
+/* Is there such a rail (NULL: any)? "" is the interface of one that has none. 0, or the exit status. */
+static int mrcctl_drill_rail_find(const char *socket, const char *rail,
+				  char interface_out[INTERFACE_BYTES])
+{
+	json_t *question = json_pack("{s:s}", "command", "rails"), *rails, *item;
+	bool is_there = rail == NULL;
+	size_t i;
+	int r = mrcctl_ask(socket, question, &rails);
+
+	json_decref(question);
+	if (r != 0)
+		return r;
+	interface_out[0] = '\0';
+	json_array_foreach(rails, i, item)
+	{
+		if (rail == NULL || strcmp(mrcctl_text(item, "name"), rail) != 0)
+			continue;
+		is_there = true;
+		snprintf(interface_out, INTERFACE_BYTES, "%s", mrcctl_text(item, "interface"));
+	}
+	json_decref(rails);
+	if (!is_there)
+		fprintf(stderr, "mrcctl: there is no rail \"%s\"\n", rail);
+	return is_there ? 0 : MRCCTL_EXIT_REFUSED;
+}
+
 static void mrcctl_drill_say_plan(const struct mrcctl_drill_options *options)
 {
 	char span[MRCCTL_UNIT_BYTES];
@@ -167,8 +198,8 @@ static void mrcctl_drill_say_plan(const struct mrcctl_drill_options *options)
 		fprintf(stderr, "Rail %s of this host ", options->rail);
 	mrcctl_unit_span(options->duration_ns, span);
 	if (options->fault == MRCCTL_DRILL_SLOW)
-		fprintf(stderr, "will send at a %" PRIu64 "th of its rate for %s.\n",
-			options->times, span);
+		fprintf(stderr, "will send at 1/%" PRIu64 " of its rate for %s.\n", options->times,
+			span);
 	else if (options->fault == MRCCTL_DRILL_SILENCE)
 		fprintf(stderr, "will drop all it sends and gets for %s, and tell nobody.\n", span);
 	else if (options->is_link)
@@ -251,7 +282,7 @@ static int mrcctl_drill_stream_try(struct mrcctl_drill *drill, const char *peer,
 static int mrcctl_drill_stream_find(struct mrcctl_drill *drill)
 {
 	json_t *question = json_pack("{s:s}", "command", "peers"), *peers, *peer;
-	char text[256];
+	char text[256] = "";
 	size_t i;
 	int r = mrcctl_ask(drill->socket, question, &peers), found = MRCCTL_DRILL_NO_STREAM;
 
@@ -269,8 +300,10 @@ static int mrcctl_drill_stream_find(struct mrcctl_drill *drill)
 	mrcctl_drill_progress_clear(drill);
 	if (found != MRCCTL_DRILL_NO_STREAM)
 		return found;
-	fprintf(stderr, "mrcctl: little flows, and no peer takes a test stream: rates and stalls "
-			"are not measured (run mrcctl drill --serve there)\n");
+	fprintf(stderr,
+		"mrcctl: little flows, and no peer takes a test stream: rates and stalls are not "
+		"measured (run mrcctl drill --serve there)%s%s\n",
+		text[0] != '\0' ? "; " : "", text);
 	return 0;
 }
 
@@ -301,37 +334,24 @@ static int mrcctl_drill_stream_settle(struct mrcctl_drill *drill)
 /* The link by which whoever asks came in is not to be taken from under him. 0, or the exit status. */
 static int mrcctl_drill_spare_session(const struct mrcctl_drill *drill, const char *rail)
 {
-	json_t *question = json_pack("{s:s}", "command", "rails"), *rails, *item;
-	char address[MRCCTL_SESSION_TEXT_BYTES];
-	size_t i;
-	int r = mrcctl_ask(drill->socket, question, &rails);
+	char address[MRCCTL_SESSION_TEXT_BYTES], interface[INTERFACE_BYTES];
+	int r = mrcctl_drill_rail_find(drill->socket, rail, interface);
 
-	json_decref(question);
-	if (r != 0)
+	if (r != 0 || !mrcctl_session_is_over("/proc", getpid(), interface, address))
 		return r;
-	json_array_foreach(rails, i, item)
-	{
-		const char *name = json_string_value(json_object_get(item, "name"));
-		const char *interface = json_string_value(json_object_get(item, "interface"));
-
-		if (r != 0 || name == NULL || interface == NULL || strcmp(name, rail) != 0 ||
-		    !mrcctl_session_is_over("/proc", getpid(), interface, address))
-			continue;
-		mrcctl_drill_progress_clear(drill);
-		fprintf(stderr,
-			"mrcctl: rail %s: you came in by ssh over %s (%s), and would stand still "
-			"with its link: come another way, or say --force\n",
-			rail, interface, address);
-		r = MRCCTL_EXIT_REFUSED;
-	}
-	json_decref(rails);
-	return r;
+	mrcctl_drill_progress_clear(drill);
+	fprintf(stderr,
+		"mrcctl: rail %s: you came in by ssh over %s (%s), and would stand still with its "
+		"link: come another way, or say --force\n",
+		rail, interface, address);
+	return MRCCTL_EXIT_REFUSED;
 }
 
 static int mrcctl_drill_break(struct mrcctl_drill *drill, const char *rail)
 {
 	const struct mrcctl_drill_options *options = drill->options;
 
+	mrcctl_drill_progress_clear(drill);
 	return mrcctl_drill_ask(drill,
 				json_pack("{s:s s:s s:I s:s s:s s:I s:I s:b s:b}", "command",
 					  "drill", "do", "break", "session",
@@ -396,6 +416,18 @@ static int mrcctl_drill_suffer(struct mrcctl_drill *drill, const char *rail)
 	return r;
 }
 
+/* What left service a moment ago, as after the drill before, is no reason to refuse this one. */
+static int mrcctl_drill_await_whole(struct mrcctl_drill *drill)
+{
+	uint64_t end_ns = mrcctl_drill_now(drill) + WHOLE_NS;
+	int r = 0;
+
+	while (r == 0 && drill->interrupts == 0 && mrcctl_drill_now(drill) < end_ns &&
+	       !mrcctl_drill_is_whole(&drill->record, UINT32_MAX))
+		r = mrcctl_drill_step(drill);
+	return r;
+}
+
 static int mrcctl_drill_rail(struct mrcctl_drill *drill, const char *rail)
 {
 	uint64_t first_ns = mrcctl_drill_now(drill);
@@ -408,6 +440,8 @@ static int mrcctl_drill_rail(struct mrcctl_drill *drill, const char *rail)
 		    : 0;
 	if (r == 0)
 		r = mrcctl_drill_look(drill, BEFORE_NS, what);
+	if (r == 0 && !drill->options->is_forced)
+		r = mrcctl_drill_await_whole(drill);
 	if (r != 0 || drill->interrupts > 0)
 		return r;
 	r = mrcctl_drill_break(drill, rail);
@@ -425,14 +459,22 @@ static int mrcctl_drill_rail(struct mrcctl_drill *drill, const char *rail)
 	return r;
 }
 
+/* A rail that the daemon spares, as the last that leads to some peer, is passed over; what ails the host ends it. */
 static int mrcctl_drill_all(struct mrcctl_drill *drill)
 {
 	uint32_t rail_count = drill->record.rail_count;
-	int r = 0;
+	int r = 0, refused = 0;
 
-	for (uint32_t i = 0; i < rail_count && r == 0 && drill->interrupts == 0; i++)
+	for (uint32_t i = 0; i < rail_count && r == 0 && drill->interrupts == 0; i++) {
 		r = mrcctl_drill_rail(drill, drill->record.rails[i]);
-	return r;
+		if (r != MRCCTL_EXIT_REFUSED || drill->is_left ||
+		    !mrcctl_drill_is_whole(&drill->record, UINT32_MAX))
+			continue;
+		refused = r;
+		r = 0;
+	}
+	drill->rails_left = rail_count - (uint32_t)drill->result_count;
+	return r != 0 ? r : refused;
 }
 
 /* ---- somebody else breaks it ---- */
@@ -615,11 +657,29 @@ static void mrcctl_drill_stream_judge(struct mrcctl_drill *drill)
 				     v->bad_outcomes, v->unchecked);
 }
 
+/* Before anything is broken: what cannot be written is said then. Nothing that is there is lost until it is drawn. */
+static FILE *mrcctl_drill_picture_open(const char *name, bool *is_ours_out)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	FILE *picture;
+
+	*is_ours_out = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(name, O_WRONLY | O_CLOEXEC);
+	picture = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (picture == NULL)
+		fprintf(stderr, "mrcctl: cannot write %s: %s\n", name, strerror(errno));
+	if (picture == NULL && fd >= 0)
+		close(fd);
+	return picture;
+}
+
 static int mrcctl_drill_write(struct mrcctl_drill *drill, FILE *picture, bool is_json)
 {
 	struct mrcctl_drill_report report = {
 		.results = drill->results,
 		.result_count = drill->result_count,
+		.rails_left = drill->rails_left,
 		.stream = drill->stream.peer,
 		.verdict = drill->has_verdict ? &drill->verdict : NULL,
 	};
@@ -630,7 +690,9 @@ static int mrcctl_drill_write(struct mrcctl_drill *drill, FILE *picture, bool is
 		drill->results[i].began_unix_us =
 			(drill->results[i].began_ns + (uint64_t)mrcctl_drill_wall_offset_ns()) /
 			1000;
-	if (picture != NULL)
+	if (picture != NULL && ftruncate(fileno(picture), 0) < 0)
+		r = -errno;
+	else if (picture != NULL)
 		r = mrcctl_drill_picture(&drill->record, drill->results, drill->result_count,
 					 picture);
 	if (r < 0)
@@ -669,24 +731,26 @@ int mrcctl_drill(const char *socket, const struct mrcctl_drill_options *options,
 	struct mrcctl_drill drill = {.socket = socket,
 				     .options = options,
 				     .has_progress = isatty(STDERR_FILENO)};
+	char interface[INTERFACE_BYTES];
 	FILE *picture = NULL;
-	int r, written;
+	bool is_ours = false; /* the picture's file is new */
+	int r = 0, written;
 
 	if (options->is_serve) {
 		r = mrcctl_drill_serve(socket);
 		fprintf(stderr, "mrcctl: mrc-perf cannot be run: %s\n", strerror(-r));
 		return MRCCTL_EXIT_REFUSED;
 	}
-	r = options->is_watch ? 0 : mrcctl_drill_confirm(options);
+	if (!options->is_watch)
+		r = mrcctl_drill_rail_find(socket, options->rail, interface);
+	if (r == 0 && !options->is_watch)
+		r = mrcctl_drill_confirm(options);
 	if (r != 0)
 		return r;
 	if (options->picture != NULL) {
-		picture = fopen(options->picture, "we");
-		if (picture == NULL) {
-			fprintf(stderr, "mrcctl: cannot write %s: %s\n", options->picture,
-				strerror(errno));
+		picture = mrcctl_drill_picture_open(options->picture, &is_ours);
+		if (picture == NULL)
 			return MRCCTL_EXIT_REFUSED;
-		}
 	}
 	drill.results = calloc(RESULTS_MAX, sizeof(*drill.results));
 	if (drill.results == NULL)
@@ -717,6 +781,8 @@ int mrcctl_drill(const char *socket, const struct mrcctl_drill_options *options,
 		fprintf(stderr, "mrcctl: cannot write %s: %s\n", options->picture, strerror(errno));
 		r = MRCCTL_EXIT_REFUSED;
 	}
+	if (is_ours && drill.result_count == 0)
+		unlink(options->picture);
 	mrcctl_drill_stream_fini(&drill.stream);
 	mrcctl_drill_record_fini(&drill.record);
 	free(drill.results);

@@ -15,7 +15,7 @@ bool mrcctl_drill_report_is_passed(const struct mrcctl_drill_report *report)
 		if (report->results[i].problem_count > 0)
 			return false;
 	}
-	return report->result_count > 0;
+	return report->result_count > 0 && report->rails_left == 0;
 }
 
 /* ---- text ---- */
@@ -160,11 +160,16 @@ static void mrcctl_drill_print_table(const struct mrcctl_drill_report *report, F
 
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", result->rail);
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
-				 path != NULL ? mrcctl_unit_span(path->left_ns, text) : "-");
+				 path != NULL ? mrcctl_unit_span(result->is_watch ? path->quiet_ns
+										  : path->left_ns,
+								 text)
+					      : "-");
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%s", path != NULL ? path->reason : "-");
 		mrcctl_drill_add_span(table, result, result->during.stall_ns);
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%s",
-				 path != NULL ? mrcctl_drill_span(path->back_ns, text) : "-");
+				 path == NULL         ? "-"
+				 : path->back_ns == 0 ? "at once"
+						      : mrcctl_drill_span(path->back_ns, text));
 		mrcctl_drill_add_span(table, result, result->full_ns);
 		mrcctl_table_add(table, MRCCTL_PLAIN, "%" PRIu64, result->resent);
 		mrcctl_table_add(table, is_passed ? MRCCTL_WELL : MRCCTL_BAD, "%s",
@@ -214,6 +219,11 @@ void mrcctl_drill_report_text(const struct mrcctl_drill_report *report, FILE *ou
 		mrcctl_drill_print_verdict(report, out);
 	fprintf(out, "%s%s%s", mrcctl_drill_colour(is_passed, has_colour),
 		is_passed ? "PASS" : "FAIL", has_colour ? "\033[0m" : "");
+	if (report->rails_left > 0) {
+		fprintf(out, " %zu of %zu rails not drilled", report->rails_left,
+			report->rails_left + report->result_count);
+		lead = ";";
+	}
 	for (size_t i = 0; i < report->result_count; i++) {
 		const struct mrcctl_drill_result *result = &report->results[i];
 
@@ -250,9 +260,12 @@ static json_t *mrcctl_drill_result_json(const struct mrcctl_drill_result *result
 		const struct mrcctl_drill_path *path = &result->paths[i];
 
 		json_array_append_new(paths,
-				      json_pack("{s:s s:I s:s s:I s:i s:I s:o}", "peer", path->peer,
-						"detected_ns", (json_int_t)path->left_ns, "reason",
-						path->reason, "quiet_ns",
+				      json_pack("{s:s s:o s:s s:I s:i s:I s:o}", "peer", path->peer,
+						"detected_ns",
+						mrcctl_drill_integer(result->is_watch
+									     ? MRCCTL_DRILL_UNKNOWN
+									     : path->left_ns),
+						"reason", path->reason, "quiet_ns",
 						(json_int_t)path->quiet_ns, "times_left",
 						(int)path->times, "fragments_moved",
 						(json_int_t)path->moved, "back_ns",
@@ -317,7 +330,8 @@ json_t *mrcctl_drill_report_json(const struct mrcctl_drill_report *report,
 				   (json_int_t)v->messages, "lost", (json_int_t)v->lost,
 				   "duplicated", (json_int_t)v->duplicated, "reordered",
 				   (json_int_t)v->reordered, "corrupted", (json_int_t)v->corrupted);
-	return json_pack("{s:b s:o s:o s:o}", "passed", (int)mrcctl_drill_report_is_passed(report),
-			 "drills", drills, "stream", stream, "series",
+	return json_pack("{s:b s:o s:I s:o s:o}", "passed",
+			 (int)mrcctl_drill_report_is_passed(report), "drills", drills, "rails_left",
+			 (json_int_t)report->rails_left, "stream", stream, "series",
 			 mrcctl_drill_series_json(record));
 }

@@ -14,11 +14,12 @@
 struct mrcctl_drill_report {
 	const struct mrcctl_drill_result *results;
 	size_t result_count;
-	const char *stream;                         /* the peer of the test stream; NULL: none */
+	size_t rails_left;  /* of all in turn, those that were not drilled */
+	const char *stream; /* the peer of the test stream; NULL: none */
 	const struct mrcctl_drill_verdict *verdict; /* of that stream; NULL: there is none */
 };
 
-/* Nothing went wrong, and something was drilled. */
+/* Nothing went wrong, and something was drilled, and all of it. */
 bool mrcctl_drill_report_is_passed(const struct mrcctl_drill_report *report);
 
 /* One drill in full; several, each in full and then a table. The last line is the verdict. */

@@ -4,32 +4,14 @@
 # whatever ends top, the terminal is left as it was found.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
-
-command -v tmux >/dev/null || lab_skip "wants tmux"
-export LC_ALL=C.UTF-8
+# shellcheck source-path=SCRIPTDIR source=terminal.sh
+. "$(dirname "$0")/terminal.sh"
 e2e_hosts 2
-server=top-$LAB_ID
-terminal() { tmux -L "$server" -f /dev/null "$@"; }
-on_exit() {
-	local status=$?
-	set +e
-	terminal kill-server 2>/dev/null
-	(exit "$status") # which is what lab_on_exit ends with
-	lab_on_exit
-}
-trap on_exit EXIT
-
-# A shell, whose prompt tells that top has ended and how; 80 by 24.
-terminal new-session -d -s top -x 80 -y 24 -e PS1='ended $?> ' -e TERM=screen bash --norc --noprofile
-type_() { terminal send-keys -t top "$@"; }
-page() { terminal capture-pane -p -t top; }
-shows() { page | grep -qE -- "$1"; }
-shows_not() { ! shows "$1"; }
+terminal_open 80 24
 wait_for() { # WHAT PATTERN
 	lab_wait_for "$1" 20 shows "$2" || :
 }
-ended() { shows "^ended $1> *\$"; }
-alternate() { [ "$(terminal display-message -p -t top '#{alternate_on}#{cursor_flag}')" = "$1" ]; }
+alternate() { [ "$(terminal display-message -p -t main '#{alternate_on}#{cursor_flag}')" = "$1" ]; }
 in_order() { # after top: the shell's screen, a cursor, and a terminal that echoes
 	lab_wait_for "the shell after $1, with status $2" 20 ended "$2"
 	alternate 01 || lab_fail "$1 leaves the alternate screen or no cursor behind"
@@ -94,12 +76,12 @@ type_ p
 wait_for "the pause" 'PAUSED *$'
 type_ p
 wait_for "the end of the pause" 'every 200 ms *$'
-terminal resize-window -t top -x 132 -y 40
+terminal resize-window -t main -x 132 -y 40
 wait_for "a page as wide as the terminal" '^RAIL .* INTERFACE'
 lab_wait_for "its last line at the bottom" 10 eval 'page | sed -n 40p | grep -q "^ q quit"'
-terminal resize-window -t top -x 40 -y 10
+terminal resize-window -t main -x 40 -y 10
 lab_wait_for "a small page" 10 eval 'page | sed -n 10p | grep -q "^ q quit"'
-terminal resize-window -t top -x 80 -y 24
+terminal resize-window -t main -x 80 -y 24
 wait_for "the usual size" '^TIME +EVENT'
 
 # ---- stopped and continued, as by ^Z and fg ----
@@ -110,6 +92,7 @@ alternate 01 || lab_fail "stopped, top leaves the alternate screen or no cursor"
 type_ fg Enter
 wait_for "top to be back" '^RAIL '
 alternate 10 || lab_fail "continued, top is not on the alternate screen"
+
 
 # ---- the daemon goes away and comes back ----
 
@@ -126,7 +109,7 @@ type_ q
 in_order "the key q" 0
 for signal in INT TERM HUP ABRT; do
 	top
-	pkill_of_pane=$(pgrep -P "$(terminal display-message -p -t top '#{pane_pid}')" mrcctl)
+	pkill_of_pane=$(pgrep -P "$(terminal display-message -p -t main '#{pane_pid}')" mrcctl)
 	kill "-$signal" "$pkill_of_pane"
 	case $signal in ABRT) in_order "a crash" 134 ;; *) in_order "SIG$signal" 0 ;; esac
 done

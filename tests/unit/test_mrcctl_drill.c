@@ -420,6 +420,62 @@ static void the_report_ends_with_its_verdict(void **state)
 	mrcctl_drill_record_fini(&record);
 }
 
+static void a_rail_that_was_not_drilled_is_no_pass(void **state)
+{
+	struct mrcctl_drill_record record;
+	struct mrcctl_drill_result result;
+	struct mrcctl_drill_report report = {.results = &result,
+					     .result_count = 1,
+					     .rails_left = 2};
+	json_t *json;
+	char *text;
+
+	play(&well, &record, &result);
+	assert_int_equal(result.problem_count, 0);
+	assert_false(mrcctl_drill_report_is_passed(&report));
+	text = shown(&report);
+	assert_non_null(strstr(text, "\nFAIL 2 of 3 rails not drilled\n"));
+	free(text);
+	mrcctl_drill_problem(&result, "it rains");
+	text = shown(&report);
+	assert_non_null(strstr(text, "\nFAIL 2 of 3 rails not drilled; rail r1: it rains\n"));
+	free(text);
+	json = mrcctl_drill_report_json(&report, &record);
+	assert_true(json_is_false(json_object_get(json, "passed")));
+	assert_int_equal(json_integer_value(json_object_get(json, "rails_left")), 2);
+	json_decref(json);
+	mrcctl_drill_record_fini(&record);
+}
+
+/* Nobody knows when a cable was pulled: the time without a word stands in the place of the time to find it out. */
+static void of_a_watched_rail_nobody_knows_when_it_went(void **state)
+{
+	struct mrcctl_drill_record record;
+	struct mrcctl_drill_result results[2];
+	struct mrcctl_drill_report report = {.results = results, .result_count = 2};
+	json_t *json, *path;
+	char *text;
+
+	play(&well, &record, &results[0]);
+	results[0].is_watch = true;
+	results[0].paths[0].back_ns = 0;
+	results[1] = results[0];
+	text = shown(&report);
+	assert_non_null(strstr(text, "\nr1         4 ms  silent   8 ms     at once "));
+	assert_non_null(strstr(text,
+			       "path to b: found out when it had said nothing for 4 ms (silent), "
+			       "17 fragments moved, back at the end\n"));
+	free(text);
+	json = mrcctl_drill_report_json(&report, &record);
+	path = json_array_get(json_object_get(json_array_get(json_object_get(json, "drills"), 0),
+					      "paths"),
+			      0);
+	assert_true(json_is_null(json_object_get(path, "detected_ns")));
+	assert_int_equal(json_integer_value(json_object_get(path, "quiet_ns")), 4 * MS);
+	json_decref(json);
+	mrcctl_drill_record_fini(&record);
+}
+
 static void the_picture_shades_the_fault_and_trusts_no_name(void **state)
 {
 	struct mrcctl_drill_record record;
@@ -456,6 +512,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_state_is_not_taken),
 		cmocka_unit_test(samples_before_a_moment_are_forgotten),
 		cmocka_unit_test(the_report_ends_with_its_verdict),
+		cmocka_unit_test(a_rail_that_was_not_drilled_is_no_pass),
+		cmocka_unit_test(of_a_watched_rail_nobody_knows_when_it_went),
 		cmocka_unit_test(the_picture_shades_the_fault_and_trusts_no_name),
 	};
 
