@@ -10,11 +10,12 @@
 #include "mrcctl_top_list.h"
 #include "mrcctl_unit.h"
 
-#define MRCCTL_COUNT(a)   (sizeof(a) / sizeof((a)[0]))
-#define MRCCTL_ROOMY      28U /* lines below the first two */
-#define MRCCTL_BAR_CELLS  12U
-#define MRCCTL_TIME_BYTES 16
-#define MRCCTL_NOTE_BYTES 48
+#define MRCCTL_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#define MRCCTL_ROOMY       28U /* lines below the first two */
+#define MRCCTL_BAR_CELLS   12U
+#define MRCCTL_TIME_BYTES  16
+#define MRCCTL_NOTE_BYTES  48
+#define MRCCTL_TITLE_BYTES 300
 
 /* ---- what is shown of a rail, a peer or a channel ---- */
 
@@ -28,7 +29,9 @@ struct mrcctl_top_row {
 	size_t index;                           /* in the daemon's list */
 	uint64_t out_bits_per_s, in_bits_per_s; /* 0 when there is no snapshot before */
 	uint64_t messages_per_s;
-	uint64_t rtt_ns; /* the longest of its good paths; 0: none */
+	uint64_t rtt_ns;   /* the longest of its good paths; 0: none */
+	uint64_t loss_ppm; /* the worst of its paths */
+	bool is_lossy;     /* and it is held against one of them */
 	struct mrcctl_top_count moved, damaged, failed;
 	bool is_degraded; /* one of its good paths is, or is failing */
 	bool is_failing;
@@ -46,6 +49,16 @@ static uint64_t mrcctl_bits_per_s(const json_t *was, const json_t *row, const ch
 				  uint64_t elapsed_ns)
 {
 	return mrcctl_per_second(mrcctl_grown(was, row, key) * 8, elapsed_ns);
+}
+
+/* As the daemon judges it: of what was sent in the last minute or so, what the layer below had to send again. */
+static void mrcctl_row_add_loss(struct mrcctl_top_row *row, const json_t *path)
+{
+	const json_t *health = json_object_get(path, "health");
+	uint64_t loss_ppm = mrcctl_number(health, "loss_ppm");
+
+	row->loss_ppm = loss_ppm > row->loss_ppm ? loss_ppm : row->loss_ppm;
+	row->is_lossy = row->is_lossy || strcmp(mrcctl_text(health, "cause"), "loss") == 0;
 }
 
 /* The paths whose `key` (rail or peer) is this one's name. */
@@ -69,6 +82,7 @@ static void mrcctl_row_add_paths(struct mrcctl_top_row *row, const struct mrcctl
 		mrcctl_count_add(&row->damaged, was, path, "body_errors");
 		mrcctl_count_add(&row->damaged, was, path, "header_errors");
 		mrcctl_count_add(&row->failed, was, path, "bad_count");
+		mrcctl_row_add_loss(row, path);
 		if (is_peer) {
 			row->out_bits_per_s +=
 				mrcctl_bits_per_s(was, path, "bytes_sent", elapsed_ns);
@@ -293,6 +307,14 @@ static void mrcctl_cell_rtt(struct mrcctl_top_list *list, uint64_t rtt_ns)
 			    rtt_ns == 0 ? "-" : mrcctl_unit_span(rtt_ns, text));
 }
 
+static void mrcctl_cell_loss(struct mrcctl_top_list *list, const struct mrcctl_top_row *row)
+{
+	char text[MRCCTL_UNIT_BYTES];
+
+	mrcctl_top_list_add(list, row->is_lossy ? MRCCTL_WORRY : MRCCTL_PLAIN, "%s",
+			    mrcctl_unit_part(row->loss_ppm, text));
+}
+
 static void mrcctl_cell_paths(struct mrcctl_top_list *list, const json_t *row)
 {
 	uint64_t paths = mrcctl_number(row, "paths"), good = mrcctl_number(row, "paths_good");
@@ -359,17 +381,12 @@ static void mrcctl_draw_rails(const struct mrcctl_top_view *view, struct mrcctl_
 			      size_t at, size_t row_count)
 {
 	static const struct mrcctl_top_column columns[] = {
-		{"RAIL", MRCCTL_LEFT, 0, 4, 16},
-		{"STATE", MRCCTL_LEFT, 0, 10, 0},
-		{"OUT", MRCCTL_RIGHT, 0, 9, 0},
-		{"IN", MRCCTL_RIGHT, 0, 9, 0},
-		{"RTT", MRCCTL_RIGHT, 1, 7, 0},
-		{"MOVED", MRCCTL_RIGHT, 2, 5, 0},
-		{"DAMAGED", MRCCTL_RIGHT, 4, 7, 0},
-		{"FAILED", MRCCTL_RIGHT, 3, 6, 0},
-		{"PATHS", MRCCTL_RIGHT, 1, 5, 0},
-		{"SPEED", MRCCTL_RIGHT, 6, 8, 0},
-		{"", MRCCTL_LEFT, 5, MRCCTL_BAR_CELLS, 0},
+		{"RAIL", MRCCTL_LEFT, 0, 4, 16},      {"STATE", MRCCTL_LEFT, 0, 10, 0},
+		{"OUT", MRCCTL_RIGHT, 0, 9, 0},       {"IN", MRCCTL_RIGHT, 0, 9, 0},
+		{"RTT", MRCCTL_RIGHT, 1, 7, 0},       {"LOSS", MRCCTL_RIGHT, 1, 5, 0},
+		{"MOVED", MRCCTL_RIGHT, 4, 5, 0},     {"DAMAGED", MRCCTL_RIGHT, 3, 7, 0},
+		{"FAILED", MRCCTL_RIGHT, 2, 6, 0},    {"PATHS", MRCCTL_RIGHT, 1, 5, 0},
+		{"SPEED", MRCCTL_RIGHT, 6, 8, 0},     {"", MRCCTL_LEFT, 5, MRCCTL_BAR_CELLS, 0},
 		{"INTERFACE", MRCCTL_LEFT, 7, 9, 16},
 	};
 	size_t count = json_array_size(view->after.rails), shown = row_count - 1;
@@ -395,6 +412,7 @@ static void mrcctl_draw_rails(const struct mrcctl_top_view *view, struct mrcctl_
 		mrcctl_cell_rate(list, view, row->out_bits_per_s);
 		mrcctl_cell_rate(list, view, row->in_bits_per_s);
 		mrcctl_cell_rtt(list, row->rtt_ns);
+		mrcctl_cell_loss(list, row);
 		mrcctl_cell_count(list, row->moved);
 		mrcctl_cell_count(list, row->damaged);
 		mrcctl_cell_count(list, row->failed);
@@ -527,18 +545,46 @@ static void mrcctl_draw_right(struct mrcctl_canvas *canvas, size_t row, size_t t
 		mrcctl_canvas_put(canvas, row, 0, columns, MRCCTL_RIGHT, MRCCTL_PLAIN, right);
 }
 
+/* The daemon's own words; where they are too long for so many cells the same in figures, without the last ones. */
+static void mrcctl_title_text(const json_t *status, const struct mrcctl_canvas *canvas,
+			      size_t cells, char *text, size_t text_bytes)
+{
+	uint64_t degraded = mrcctl_number(status, "rails_degraded");
+	uint64_t failing = mrcctl_number(status, "rails_failing");
+	char health[64] = "";
+
+	snprintf(text, text_bytes, " %s: %s", mrcctl_text(status, "host"),
+		 mrcctl_text(status, "summary"));
+	if (mrcctl_canvas_width(canvas, text) <= cells)
+		return;
+	if (failing > 0)
+		snprintf(health, sizeof(health), ", %" PRIu64 " failing", failing);
+	if (degraded > 0)
+		snprintf(health + strlen(health), sizeof(health) - strlen(health),
+			 ", %" PRIu64 " degraded", degraded);
+	snprintf(text, text_bytes,
+		 " %s%s: rails %" PRIu64 "/%" PRIu64 "%s, peers %" PRIu64 "/%" PRIu64
+		 ", clients %" PRIu64 ", channels %" PRIu64,
+		 mrcctl_text(status, "host"), mrcctl_flag(status, "draining") ? ", draining" : "",
+		 mrcctl_number(status, "rails_up"), mrcctl_number(status, "rails"), health,
+		 mrcctl_number(status, "peers_connected"), mrcctl_number(status, "peers"),
+		 mrcctl_number(status, "clients"), mrcctl_number(status, "channels"));
+	for (char *comma = strrchr(text, ',');
+	     comma != NULL && mrcctl_canvas_width(canvas, text) > cells; comma = strrchr(text, ','))
+		*comma = '\0';
+}
+
 static void mrcctl_draw_title(const struct mrcctl_top_view *view, struct mrcctl_canvas *canvas)
 {
-	const json_t *status = view->after.status;
-	char text[300], clock[MRCCTL_TIME_BYTES];
-	size_t taken;
+	char text[MRCCTL_TITLE_BYTES], right[MRCCTL_TIME_BYTES + 1], clock[MRCCTL_TIME_BYTES];
+	size_t columns = mrcctl_canvas_columns(canvas), taken;
 
-	snprintf(text, sizeof(text), " %s: %s", mrcctl_text(status, "host"),
-		 mrcctl_text(status, "summary"));
-	taken = mrcctl_canvas_put(canvas, 0, 0, mrcctl_canvas_columns(canvas), MRCCTL_LEFT,
-				  MRCCTL_PLAIN, text);
-	snprintf(text, sizeof(text), "%s ", mrcctl_clock_text(view->at, clock));
-	mrcctl_draw_right(canvas, 0, taken, text);
+	snprintf(right, sizeof(right), "%s ", mrcctl_clock_text(view->at, clock));
+	taken = mrcctl_canvas_width(canvas, right) + 2;
+	mrcctl_title_text(view->after.status, canvas, columns > taken ? columns - taken : 0, text,
+			  sizeof(text));
+	taken = mrcctl_canvas_put(canvas, 0, 0, columns, MRCCTL_LEFT, MRCCTL_PLAIN, text);
+	mrcctl_draw_right(canvas, 0, taken, right);
 	mrcctl_canvas_reverse(canvas, 0);
 }
 
@@ -614,6 +660,7 @@ static void mrcctl_draw_help(struct mrcctl_canvas *canvas, size_t at, size_t row
 		"",
 		"OUT, IN  payload since the last look",
 		"RTT      the longest round trip of the good paths",
+		"LOSS     what TCP or the card had to send again lately, of the worst path",
 		"MOVED    fragments taken off a path and sent on another",
 		"DAMAGED  fragments and headers that came damaged",
 		"FAILED   how often a path left service",

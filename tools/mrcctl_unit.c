@@ -91,3 +91,17 @@ const char *mrcctl_unit_count(uint64_t count, char text[MRCCTL_UNIT_BYTES + 8])
 	text[at] = '\0';
 	return text;
 }
+
+const char *mrcctl_unit_part(uint64_t ppm, char text[MRCCTL_UNIT_BYTES])
+{
+	if (ppm > 0 && ppm < 100)
+		snprintf(text, MRCCTL_UNIT_BYTES, "<.01%%");
+	else if (ppm > 0 && ppm < 10000)
+		snprintf(text, MRCCTL_UNIT_BYTES, "0.%02" PRIu64 "%%", ppm / 100);
+	else if (ppm > 0 && ppm < 100000)
+		snprintf(text, MRCCTL_UNIT_BYTES, "%" PRIu64 ".%" PRIu64 "%%", ppm / 10000,
+			 ppm / 1000 % 10);
+	else
+		snprintf(text, MRCCTL_UNIT_BYTES, "%" PRIu64 "%%", ppm / 10000);
+	return text;
+}

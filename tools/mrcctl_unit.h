@@ -24,4 +24,7 @@ const char *mrcctl_unit_span_signed(int64_t ns, char text[MRCCTL_UNIT_BYTES]);
 /* A count with its thousands apart: "1 234 567". */
 const char *mrcctl_unit_count(uint64_t count, char text[MRCCTL_UNIT_BYTES + 8]);
 
+/* Parts of a million as a percentage, in at most five cells: "0%", "<.01%", "0.12%", "1.2%", "12%". */
+const char *mrcctl_unit_part(uint64_t ppm, char text[MRCCTL_UNIT_BYTES]);
+
 #endif

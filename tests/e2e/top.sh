@@ -93,6 +93,18 @@ type_ fg Enter
 wait_for "top to be back" '^RAIL '
 alternate 10 || lab_fail "continued, top is not on the alternate screen"
 
+# ---- a rail that loses packets ----
+
+lab_exec b nft -f - <<-NFT
+	table netdev lossy {
+		chain incoming {
+			type filter hook ingress device "$(lab_interface b 1)" priority 0;
+			numgen random mod 50 0 drop
+		}
+	}
+NFT
+wait_for "rail 1 to show its loss" '^r1 .* (us|ms|-) +(<\.01|0\.[0-9]+|[1-9][0-9.]*)% +[0-9 ]+ +[0-9]+ +[01]/1 *$'
+lab_exec b nft delete table netdev lossy
 
 # ---- the daemon goes away and comes back ----
 

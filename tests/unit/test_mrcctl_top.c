@@ -42,10 +42,14 @@ static json_t *make_status(const struct world *world)
 	snprintf(boot_id, sizeof(boot_id), "%016llx", (unsigned long long)world->boot_id);
 	snprintf(summary, sizeof(summary), "%zu of %zu rails up, %zu of %zu peers connected",
 		 world->rails, world->rails, world->peers, world->peers);
-	return json_pack("{s:s s:s s:s s:I s:I s:I s:I s:s}", "host", "a", "version", "0.1.0",
-			 "boot_id", boot_id, "pid", (json_int_t)world->pid, "uptime_ns",
-			 (json_int_t)world->uptime_ns, "clients", (json_int_t)1, "channels",
-			 (json_int_t)world->channels, "summary", summary);
+	return json_pack("{s:s s:s s:s s:I s:I s:b s:I s:I s:I s:I s:I s:I s:I s:I s:s}", "host",
+			 "a", "version", "0.1.0", "boot_id", boot_id, "pid", (json_int_t)world->pid,
+			 "uptime_ns", (json_int_t)world->uptime_ns, "draining", 0, "rails",
+			 (json_int_t)world->rails, "rails_up", (json_int_t)world->rails,
+			 "rails_degraded", (json_int_t)0, "rails_failing", (json_int_t)0, "peers",
+			 (json_int_t)world->peers, "peers_connected", (json_int_t)world->peers,
+			 "clients", (json_int_t)1, "channels", (json_int_t)world->channels,
+			 "summary", summary);
 }
 
 static json_t *make_rails(const struct world *world)
@@ -99,15 +103,17 @@ static json_t *make_paths(const struct world *world)
 			snprintf(rail, sizeof(rail), "r%zu", r);
 			json_array_append_new(
 				paths,
-				not_null(json_pack(
-					"{s:s s:I s:s s:s s:s s:b s:I s:I s:I s:I s:I s:I s:I}",
-					"peer", peer, "index", (json_int_t)r, "rail", rail, "state",
-					"GOOD", "reason", "none", "degraded", 0, "rtt_ns",
-					(json_int_t)52000, "bytes_sent", (json_int_t)world->bytes,
-					"bytes_received", (json_int_t)(world->bytes / 2),
-					"frames_resent", (json_int_t)0, "body_errors",
-					(json_int_t)0, "header_errors", (json_int_t)0, "bad_count",
-					(json_int_t)0)));
+				not_null(json_pack("{s:s s:I s:s s:s s:s s:b s:I s:I s:I s:I s:I "
+						   "s:I s:I s:{s:s s:I}}",
+						   "peer", peer, "index", (json_int_t)r, "rail",
+						   rail, "state", "GOOD", "reason", "none",
+						   "degraded", 0, "rtt_ns", (json_int_t)52000,
+						   "bytes_sent", (json_int_t)world->bytes,
+						   "bytes_received", (json_int_t)(world->bytes / 2),
+						   "frames_resent", (json_int_t)0, "body_errors",
+						   (json_int_t)0, "header_errors", (json_int_t)0,
+						   "bad_count", (json_int_t)0, "health", "cause",
+						   "none", "loss_ppm", (json_int_t)0)));
 		}
 	}
 	return paths;
@@ -233,11 +239,11 @@ static void a_page_of_80_by_24_has_all_parts(void **state)
 	assert_string_equal(text,
 		" a: 4 of 4 rails up, 1 of 1 peers connected                            12:00:00\n"
 		" out 400 Mb/s  in 200 Mb/s  sent 100/s  delivered 0/s     mrcd 0.1.0, up 1m 02s\n"
-		"RAIL  STATE             OUT         IN      RTT  MOVED  DAMAGED  FAILED  PATHS\n"
-		"r0    up           100 Mb/s    50 Mb/s    52 us      0        0       0    1/1\n"
-		"r1    up           100 Mb/s    50 Mb/s    52 us      0        0       0    1/1\n"
-		"r2    up           100 Mb/s    50 Mb/s    52 us      0        0       0    1/1\n"
-		"r3    up           100 Mb/s    50 Mb/s    52 us      0        0       0    1/1\n"
+		"RAIL  STATE             OUT         IN      RTT   LOSS  DAMAGED  FAILED  PATHS\n"
+		"r0    up           100 Mb/s    50 Mb/s    52 us     0%        0       0    1/1\n"
+		"r1    up           100 Mb/s    50 Mb/s    52 us     0%        0       0    1/1\n"
+		"r2    up           100 Mb/s    50 Mb/s    52 us     0%        0       0    1/1\n"
+		"r3    up           100 Mb/s    50 Mb/s    52 us     0%        0       0    1/1\n"
 		"PEER  STATE             OUT         IN    MSG/S  CHANNELS  PATHS      RTT  LOST\n"
 		"b0    connected    400 Mb/s   200 Mb/s      100         1    4/4    52 us     0\n"
 		"CHANNEL  SERVICE     PROGRAM        OUT         IN    MSG/S  QUEUED      PID\n"
@@ -425,7 +431,7 @@ static void what_is_up_with_rails_and_paths_is_said(void **state)
 {
 	struct mrcctl_top_log log = {0};
 	struct mrcctl_top_view view = a_second(&usual, &log);
-	struct mrcctl_canvas *canvas = mrcctl_canvas_new(24, 80, false);
+	struct mrcctl_canvas *canvas = mrcctl_canvas_new(24, 90, false);
 	size_t len;
 	char *frame;
 
@@ -438,25 +444,96 @@ static void what_is_up_with_rails_and_paths_is_said(void **state)
 	set(view.after.paths, 1, "state", json_string("ASSUMED_BAD"));
 	shows(&view, 24, 80, "\nr0    drained ");
 	shows(&view, 24, 80,
-	      "\nr1    no path      100 Mb/s    50 Mb/s        -      0        0       0    "
+	      "\nr1    no path      100 Mb/s    50 Mb/s        -     0%        0       0    "
 	      "0/1\n");
 	shows(&view, 24, 80, "\nr2    degraded ");
 	shows(&view, 24, 80,
-	      "\nr3    up           100 Mb/s    50 Mb/s    52 us  1 234        6       0    "
+	      "\nr3    up           100 Mb/s    50 Mb/s    52 us     0%        6       0    "
 	      "1/1\n");
+	shows(&view, 24, 90, "    52 us     0%  1 234        6       0    1/1\n");
 	/* A count draws the eye when it grew in between, and only then. */
 	mrcctl_top_view_draw(&view, canvas);
 	frame = mrcctl_canvas_frame(canvas, true, &len);
 	assert_non_null(memmem(frame, len, "\033[33m1 234", 10));
 	free(frame);
 	mrcctl_canvas_free(canvas);
-	canvas = mrcctl_canvas_new(24, 80, false);
+	canvas = mrcctl_canvas_new(24, 90, false);
 	set(view.before.paths, 3, "frames_resent", json_integer(1234));
 	mrcctl_top_view_draw(&view, canvas);
 	frame = mrcctl_canvas_frame(canvas, true, &len);
 	assert_null(memmem(frame, len, "\033[33m1 234", 10));
 	free(frame);
 	mrcctl_canvas_free(canvas);
+	end(&view);
+}
+
+static void the_loss_of_a_rail_is_that_of_its_worst_path(void **state)
+{
+	static const struct {
+		uint64_t ppm;
+		const char *want;
+	} cases[] = {
+		{0, "    52 us     0%  "},       {1, "    52 us  <.01%  "},
+		{99, "    52 us  <.01%  "},      {100, "    52 us  0.01%  "},
+		{9999, "    52 us  0.99%  "},    {10000, "    52 us   1.0%  "},
+		{99999, "    52 us   9.9%  "},   {100000, "    52 us    10%  "},
+		{1000000, "    52 us   100%  "},
+	};
+	struct world world = usual;
+	struct mrcctl_top_log log = {0};
+	struct mrcctl_top_view view;
+	struct mrcctl_canvas *canvas = mrcctl_canvas_new(24, 80, false);
+	size_t len;
+	char *frame;
+
+	world.rails = 1;
+	world.peers = 3;
+	view = a_second(&world, &log);
+	set(view.after.paths, 2, "health",
+	    json_pack("{s:s s:I}", "cause", "none", "loss_ppm", (json_int_t)1));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set(view.after.paths, 1, "health",
+		    json_pack("{s:s s:I}", "cause", i > 6 ? "loss" : "none", "loss_ppm",
+			      (json_int_t)cases[i].ppm));
+		shows(&view, 24, 80, i == 0 ? cases[1].want : cases[i].want);
+	}
+	/* It draws the eye where it is held against a path. */
+	mrcctl_top_view_draw(&view, canvas);
+	frame = mrcctl_canvas_frame(canvas, true, &len);
+	assert_non_null(memmem(frame, len, "\033[33m100%", 9));
+	free(frame);
+	mrcctl_canvas_free(canvas);
+	end(&view);
+}
+
+static void the_first_line_fits_whatever_there_is_to_say(void **state)
+{
+	struct world world = usual;
+	struct mrcctl_top_log log = {0};
+	struct mrcctl_top_view view;
+	json_t *status;
+
+	world.rails = 16;
+	world.peers = 64;
+	world.channels = 300;
+	view = a_second(&world, &log);
+	status = view.after.status;
+	json_object_set_new(status, "draining", json_true());
+	json_object_set_new(status, "rails_failing", json_integer(1));
+	json_object_set_new(status, "rails_degraded", json_integer(2));
+	json_object_set_new(status, "clients", json_integer(12));
+	json_object_set_new(status, "summary",
+			    json_string("draining: 16 of 16 rails up (1 failing, 2 degraded), 64 "
+					"of 64 peers connected, 12 clients, 300 channels"));
+	shows(&view, 24, 132,
+	      " a: draining: 16 of 16 rails up (1 failing, 2 degraded), 64 of 64 peers connected, "
+	      "12 clients, 300 channels");
+	shows(&view, 24, 100,
+	      " a, draining: rails 16/16, 1 failing, 2 degraded, peers 64/64, clients 12, "
+	      "channels 300    12:00:00\n");
+	shows(&view, 24, 80,
+	      " a, draining: rails 16/16, 1 failing, 2 degraded, peers 64/64          12:00:00\n");
+	shows(&view, 24, 40, " a, draining: rails 16/16      12:00:00\n");
 	end(&view);
 }
 
@@ -662,6 +739,8 @@ int main(void)
 		cmocka_unit_test(a_wide_page_shows_more_and_a_narrow_one_what_matters),
 		cmocka_unit_test(no_name_drives_the_terminal),
 		cmocka_unit_test(what_is_up_with_rails_and_paths_is_said),
+		cmocka_unit_test(the_loss_of_a_rail_is_that_of_its_worst_path),
+		cmocka_unit_test(the_first_line_fits_whatever_there_is_to_say),
 		cmocka_unit_test(help_pause_and_trouble_are_shown),
 		cmocka_unit_test(a_single_frame_has_all_lists_whole_and_no_keys),
 		cmocka_unit_test(what_came_and_went_between_two_looks_is_told),
