@@ -3,14 +3,8 @@
 # rails and channels.
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
-
-work=$(mktemp -d)
-trap 'kill "${daemon:-}" 2>/dev/null || :; wait; rm -rf "$work"' EXIT
-mkdir "$work/bin" "$work/run" "$work/dir with spaces"
-ln -s "$MRCCTL" "$work/bin/mrcctl"
-PATH=$work/bin:$PATH
-cd "$work" # what an option with a file makes, it makes here
-export MRC_CONTROL=$work/run/control.sock
+# shellcheck source-path=SCRIPTDIR source=completion_host.sh
+. "$(dirname "$0")/completion_host.sh"
 
 # completes LINE WANT...: in a bash as users have it, what the last word of the line may become; _ ends a line that
 # ends with a blank. In another process, since a completion may change what shell it is in.
@@ -33,9 +27,8 @@ completes() { # LINE WANT
 
 # ---- the same commands and options that the usage has ----
 
-usage_has() { mrcctl --help | sed -n "$1" | sort | paste -sd ' '; }
-completes "mrcctl _" "$(usage_has '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p')"
-completes "mrcctl --" "$(usage_has '/^Options:/,/^$/s/^ .* \(--[a-z-]*\).*/\1/p')"
+completes "mrcctl _" "$(completion_commands)"
+completes "mrcctl --" "$(completion_options)"
 [ "$(completed "mrcctl --" | wc -w)" -ge 10 ] || lab_fail "few options: $(completed "mrcctl --")"
 
 # An option that is offered for a command is taken by it; one that is not, is refused: so says the parser, once it
@@ -84,24 +77,7 @@ completes "mrcctl --socket $work/run/a" "$work/run/a file"
 # ---- what the daemon knows ----
 
 completes "mrcctl drain _" "" # there is none, and no error is shown
-cat >"$work/mrcd.yaml" <<-YAML
-	host: a
-	runtime-dir: $work/run
-	user: root
-	rails:
-	  - {name: left, address: 127.0.0.1, port: 7481}
-	  - {name: right, address: 127.0.0.1, port: 7482}
-	  - {name: rear, address: 127.0.0.1, port: 7483}
-	key-file: $work/key
-	peers:
-	  - name: brother
-	    paths:
-	      - {rail: left, address: 127.0.0.9}
-YAML
-(umask 077 && echo "a key that is used once" >"$work/key")
-"$MRCD" --config "$work/mrcd.yaml" 2>"$work/log" &
-daemon=$!
-lab_wait_for "the daemon" 10 mrcctl status
+completion_daemon_start
 completes "mrcctl drain _" "left rear right"
 completes "mrcctl drain r" "rear right"
 completes "mrcctl --force drain re" "rear"
@@ -114,7 +90,5 @@ completes "mrcctl drill --stream _" "brother"
 completes "mrcctl trace _" "" # no channel is open
 MRC_CONTROL=/nonexistent completes "mrcctl --runtime-dir $work/run undrain l" "left"
 MRC_CONTROL=/nonexistent completes "mrcctl --socket=$work/run/control.sock undrain l" "left"
-kill "$daemon"
-wait "$daemon" || lab_fail "the daemon ended with status $?"
-daemon=
+completion_daemon_stop
 echo "ok"
