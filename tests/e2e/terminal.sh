@@ -3,11 +3,11 @@
 # terminal.sh - a program on a real terminal (tmux); to be sourced after e2e.sh, by tests that have set up their lab
 #
 # The terminal has a shell whose prompt says how the last program ended.
-# shellcheck disable=SC2154 # LAB_ID is lab.sh's
+# shellcheck disable=SC2154 # LAB_DIR is lab.sh's
 
 command -v tmux >/dev/null || lab_skip "wants tmux"
 export LC_ALL=C.UTF-8
-terminal() { tmux -L "terminal-$LAB_ID" -f /dev/null "$@"; }
+terminal() { tmux -S "$LAB_DIR/terminal" -f /dev/null "$@"; }
 
 # terminal_open COLUMNS ROWS: after lab_up; the lab's end is its end
 terminal_open() {

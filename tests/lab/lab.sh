@@ -138,6 +138,10 @@ lab_up() {
 	lab_sweep
 	LAB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/mrc-lab.XXXXXX")
 	LAB_ID=${LAB_DIR##*.}
+	if [ -z "${LAB_DETACHED:-}" ]; then # at once: what has no owner is swept by nobody
+		owner=$BASHPID           # not inside $( ), which is a process of its own
+		printf '%s %s\n' "$owner" "$(lab_pid_started "$owner")" >"$LAB_DIR/owner"
+	fi
 	mkdir "$LAB_DIR/log" "$LAB_DIR/host"
 	: >"$LAB_DIR/pids"
 	LAB_HOSTS=()
@@ -146,8 +150,6 @@ lab_up() {
 	done
 	lab_save
 	if [ -z "${LAB_DETACHED:-}" ]; then
-		owner=$BASHPID # not inside $( ), which is a process of its own
-		printf '%s %s\n' "$owner" "$(lab_pid_started "$owner")" >"$LAB_DIR/owner"
 		trap lab_on_exit EXIT
 		trap 'exit 129' HUP
 		trap 'exit 130' INT
@@ -317,7 +319,7 @@ lab_on_exit() {
 		exit "$status"
 	fi
 	lab_undo
-	rm -f "$LAB_DIR/owner" "$LAB_DIR"/host/*/key
+	rm -f "$LAB_DIR/owner" "$LAB_DIR/state" "$LAB_DIR"/host/*/key
 	for file in "$LAB_DIR"/log/*; do
 		[ -s "$file" ] || continue
 		lab_say "--- the end of ${file##*/}"

@@ -341,8 +341,8 @@ static void row_print(const struct kind *kind, struct tally *t)
 		leads_print(t->failing_leads, t->failing_count, t->failures);
 		leads_print(t->degraded_leads, t->degraded_count, t->failures);
 	} else if (t->outs) {
-		printf(" %d of %d times out%*s |", t->outs_told, t->outs, 14, "");
-		printf(" %d of %d times out%*s |", t->outs_seen, t->outs, 14, "");
+		printf(" %3d of %-3d %-26s |", t->outs_told, t->outs, "times out");
+		printf(" %3d of %-3d %-26s |", t->outs_seen, t->outs, "times out");
 	} else {
 		printf(" %37s | %37s |", "", "");
 	}

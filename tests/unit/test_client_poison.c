@@ -301,13 +301,26 @@ static void nothing_is_touched_when_it_is_off(void **state)
 	prog_leave(&prog);
 }
 
+/* What a daemon that was killed leaves: its folder, and in there its socket. */
+static void daemon_tidy(const char *dir)
+{
+	char socket[128];
+
+	snprintf(socket, sizeof(socket), "%s/mrcd.sock", dir);
+	assert_int_equal(unlink(socket), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void late_write_ends_the_daemon_where_it_is_told_to(void **state)
 {
 	void *lab_state;
-	int status;
-	pid_t pid = fork();
+	int status, told[2];
+	char dir[sizeof(((struct lab *)0)->dir)];
+	pid_t pid;
 
 	(void)state;
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct lab *lab;
@@ -319,6 +332,8 @@ static void late_write_ends_the_daemon_where_it_is_told_to(void **state)
 			_exit(1);
 		setup_as(&lab_state, "abort");
 		lab = lab_state;
+		if (write(told[1], lab->dir, sizeof(dir)) != sizeof(dir))
+			_exit(1);
 		prog_attach(lab, &prog, "x");
 		end = prog_open(lab, &prog, "b");
 		late_write(lab, message_passes(lab, &prog, &end, 0, LARGE));
@@ -329,6 +344,10 @@ static void late_write_ends_the_daemon_where_it_is_told_to(void **state)
 	assert_true(waitpid(pid, &status, 0) == pid);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGABRT);
+	assert_int_equal(read(told[0], dir, sizeof(dir)), sizeof(dir));
+	daemon_tidy(dir);
+	close(told[0]);
+	close(told[1]);
 }
 
 #define poison_test(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
