@@ -489,8 +489,11 @@ void mrcctl_drill_result_make(const struct mrcctl_drill_record *record,
 		mrcctl_drill_problem(result_out, "%llu message%s failed",
 				     (unsigned long long)result_out->failed,
 				     result_out->failed == 1 ? "" : "s");
-	mrcctl_drill_judge_paths(record, rail, result_out);
-	mrcctl_drill_judge_rates(record, result_out);
+	/* Who interrupts does not wait for what comes of it. */
+	if (options->is_watch || strcmp(record->over, "its asker said so") != 0) {
+		mrcctl_drill_judge_paths(record, rail, result_out);
+		mrcctl_drill_judge_rates(record, result_out);
+	}
 	if (record->events_missed > 0)
 		mrcctl_drill_problem(result_out, "more happened than could be told");
 	if (!options->is_watch && strcmp(record->over, "its time is over") != 0)

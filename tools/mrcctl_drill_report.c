@@ -122,17 +122,21 @@ static void mrcctl_drill_print_paths(const struct mrcctl_drill_result *result, F
 static void mrcctl_drill_print_result(const struct mrcctl_drill_result *result, FILE *out,
 				      bool has_colour)
 {
-	char span[MRCCTL_UNIT_BYTES];
+	char span[MRCCTL_UNIT_BYTES], share[MRCCTL_UNIT_BYTES];
 
 	mrcctl_drill_print_what(result, out);
 	mrcctl_drill_print_phases(result, out, has_colour);
 	mrcctl_drill_print_paths(result, out);
 	if (result->is_measured)
-		fprintf(out, "full rate again after %s, the rail at its share after %s\n",
+		fprintf(out, "full rate %s%s, the rail at its share %s%s\n",
+			result->full_ns == MRCCTL_DRILL_UNKNOWN ? "not seen again" : "again after ",
 			result->full_ns == MRCCTL_DRILL_UNKNOWN
-				? "never"
+				? ""
 				: mrcctl_unit_span(result->full_ns, span),
-			mrcctl_drill_span(result->share_ns, (char[MRCCTL_UNIT_BYTES]){0}));
+			result->share_ns == MRCCTL_DRILL_UNKNOWN ? "not" : "after ",
+			result->share_ns == MRCCTL_DRILL_UNKNOWN
+				? ""
+				: mrcctl_unit_span(result->share_ns, share));
 	else
 		fprintf(out, "rates and stalls were not measured: too little flowed\n");
 	fprintf(out, "%" PRIu64 " fragment%s sent again by another path\n", result->resent,

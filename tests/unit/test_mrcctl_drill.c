@@ -318,6 +318,22 @@ static void what_a_short_drill_cannot_prove_is_no_failure(void **state)
 	}
 }
 
+/* Whoever ends a drill does not wait for its rail: that it is not back then is nobody's failure. */
+static void of_an_interrupted_drill_nothing_else_is_said(void **state)
+{
+	struct play play_out = well;
+	struct mrcctl_drill_record record;
+	struct mrcctl_drill_result result;
+
+	play_out.back_ns = 0;
+	play_out.after_percent = 10;
+	play_out.over = "its asker said so";
+	play(&play_out, &record, &result);
+	assert_int_equal(result.problem_count, 1);
+	assert_string_equal(result.problems[0], "it ended early: its asker said so");
+	mrcctl_drill_record_fini(&record);
+}
+
 static void what_is_no_state_is_not_taken(void **state)
 {
 	static const char *const texts[] = {"{}", "{\"now_ns\": 1}",
@@ -509,6 +525,7 @@ int main(void)
 		cmocka_unit_test(a_drill_that_went_well_has_its_figures),
 		cmocka_unit_test(what_went_wrong_is_said),
 		cmocka_unit_test(what_a_short_drill_cannot_prove_is_no_failure),
+		cmocka_unit_test(of_an_interrupted_drill_nothing_else_is_said),
 		cmocka_unit_test(what_is_no_state_is_not_taken),
 		cmocka_unit_test(samples_before_a_moment_are_forgotten),
 		cmocka_unit_test(the_report_ends_with_its_verdict),
