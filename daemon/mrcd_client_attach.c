@@ -71,20 +71,23 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		return -EPROTONOSUPPORT;
 	}
 	if (attach->send_arena_bytes > quota->send_arena_bytes) {
-		snprintf(text, text_bytes, "a send arena of %llu bytes was asked for, at most %llu",
+		snprintf(text, text_bytes,
+			 "a send arena of %llu bytes was asked for, at most %llu (send-arena)",
 			 (unsigned long long)attach->send_arena_bytes,
 			 (unsigned long long)quota->send_arena_bytes);
 		return -ENOMEM;
 	}
 	if (attach->landing_arena_bytes > quota->landing_arena_bytes) {
-		snprintf(text, text_bytes,
-			 "a landing arena of %llu bytes was asked for, at most %llu",
-			 (unsigned long long)attach->landing_arena_bytes,
-			 (unsigned long long)quota->landing_arena_bytes);
+		snprintf(
+			text, text_bytes,
+			"a landing arena of %llu bytes was asked for, at most %llu (landing-arena)",
+			(unsigned long long)attach->landing_arena_bytes,
+			(unsigned long long)quota->landing_arena_bytes);
 		return -ENOMEM;
 	}
 	if (side->client_count >= MRC_MIN(side->limits->clients_max, side->slot_count)) {
-		snprintf(text, text_bytes, "%u clients are attached, no more are allowed",
+		snprintf(text, text_bytes,
+			 "%u clients are attached, no more are allowed (clients-max)",
 			 side->client_count);
 		return -EMFILE;
 	}
@@ -99,8 +102,8 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 		of_user += side->clients[i] != NULL && side->clients[i]->creds.uid == uid;
 	if (of_user >= quota->clients_max) {
 		snprintf(text, text_bytes,
-			 "%u clients of user %u are attached, no more are allowed", of_user,
-			 (unsigned)uid);
+			 "%u clients of user %u are attached, no more are allowed (clients-max)",
+			 of_user, (unsigned)uid);
 		return -EMFILE;
 	}
 	*version_out = version;

@@ -241,13 +241,14 @@ void mrcd_channel_on_arrivals_seen(struct mrcd_client *client, const struct mrcd
 /* ---- what clients ask by name ---- */
 
 static void answer(struct mrcd_client *client, enum mrc_cqe_type type, uint64_t user_data,
-		   int status, uint32_t id)
+		   int status, uint32_t id, uint32_t code)
 {
 	struct mrc_cqe cqe = {
 		.type = (uint8_t)type,
 		.channel = id,
 		.user_data = user_data,
 		.status = status,
+		.code = code,
 	};
 
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
@@ -301,8 +302,9 @@ void mrcd_listener_free(struct mrcd_client *client, struct mrcd_listener *listen
 	client->listener_count--;
 }
 
-/* MRC_STATUS_OK: the engine will answer. */
-static int connect_start(struct mrcd_client *client, const struct mrc_abi_request *request)
+/* MRC_STATUS_OK: the engine will answer. *limit_out: of channels, if that is what is reached; else 0. */
+static int connect_start(struct mrcd_client *client, const struct mrc_abi_request *request,
+			 uint32_t *limit_out)
 {
 	char host[MRC_NAME_MAX + 1];
 	char service[MRC_NAME_MAX + 1];
@@ -321,8 +323,10 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 	if (mrcd_drain_is_on(client->side->worker))
 		return MRC_STATUS_DRAINING;
 	channel = mrcd_channel_new(client, peer, service);
-	if (channel == NULL)
+	if (channel == NULL) {
+		*limit_out = MRC_MIN(client->channels_max, client->quota.max.channels_max);
 		return MRC_STATUS_NO_RESOURCES;
+	}
 	channel->user_data = request->user_data;
 	channel->is_unordered = (request->flags & MRC_ABI_CHANNEL_UNORDERED) != 0;
 	channel->is_unchecked = (request->flags & MRC_ABI_CHANNEL_UNCHECKED) != 0;
@@ -343,7 +347,7 @@ static int connect_start(struct mrcd_client *client, const struct mrc_abi_reques
 
 void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_request *request)
 {
-	uint32_t id = 0;
+	uint32_t id = 0, limit = 0;
 	int status;
 
 	if (!mrcd_client_may_answer(client))
@@ -351,12 +355,12 @@ void mrcd_client_request(struct mrcd_client *client, const struct mrc_abi_reques
 	switch (request->op) {
 	case MRC_ABI_REQ_LISTEN:
 		status = listen_start(client, request, &id);
-		answer(client, MRC_CQE_LISTENING, request->user_data, status, id);
+		answer(client, MRC_CQE_LISTENING, request->user_data, status, id, 0);
 		return;
 	case MRC_ABI_REQ_CONNECT:
-		status = connect_start(client, request);
+		status = connect_start(client, request, &limit);
 		if (status != MRC_STATUS_OK)
-			answer(client, MRC_CQE_CONNECTED, request->user_data, status, 0);
+			answer(client, MRC_CQE_CONNECTED, request->user_data, status, 0, limit);
 		return;
 	default:
 		mrcd_client_break(client, "it made a request of unknown kind %u", request->op);

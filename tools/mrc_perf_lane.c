@@ -74,6 +74,36 @@ static void lane_fill(struct perf_lane *lane, uint64_t nonce)
 	lane->is_filled = true;
 }
 
+/* What libmrc itself would not do: these numbers are not those of statuses. */
+static int status_of_error(int error)
+{
+	switch (error) {
+	case -ECONNRESET:
+		return MRC_STATUS_DETACHED;
+	case -EPIPE:
+	case -ENOTCONN:
+		return MRC_STATUS_CLOSED;
+	default:
+		return MRC_STATUS_NO_RESOURCES;
+	}
+}
+
+const char *perf_lane_why(const struct perf_lane *lane, char text[PERF_LANE_WHY_BYTES])
+{
+	if (lane->status_last == MRC_STATUS_OK)
+		return "no answer";
+	if (lane->status_last != MRC_STATUS_NO_RESOURCES)
+		return mrc_status_text(lane->status_last);
+	if (lane->code_last == 0)
+		return "no room for another channel: memory, or a limit of the program or the "
+		       "daemon there";
+	snprintf(text, PERF_LANE_WHY_BYTES,
+		 "this program may have %u channels: channels-max of its quota or of clients, or "
+		 "what its landing arena has room for",
+		 lane->code_last);
+	return text;
+}
+
 /* The channel is gone or never came to be. */
 static void lane_down(struct perf_lane *lane, int status, uint64_t now_ns)
 {
@@ -93,6 +123,7 @@ static void lane_down(struct perf_lane *lane, int status, uint64_t now_ns)
 	lane->channel_doomed = lane->channel;
 	lane->channel = NULL;
 	lane->status_last = status;
+	lane->code_last = 0;
 	if (lane->state == PERF_LANE_CLOSING || lane->state == PERF_LANE_ENDED) {
 		lane->state = PERF_LANE_ENDED;
 		return;
@@ -144,12 +175,12 @@ void perf_lane_open(struct perf_lane *lane, uint64_t now_ns)
 			      &lane->channel);
 	if (r == -EINVAL) {
 		perf_run_give_up(run, PERF_EXIT_USAGE, "'%s' cannot be connected to: %s",
-				 run->options->target, mrc_status_text(r));
+				 run->options->target, mrc_error_text(r));
 		return;
 	}
 	if (r < 0) {
 		lane->channel = NULL;
-		lane_down(lane, r, now_ns);
+		lane_down(lane, status_of_error(r), now_ns);
 		return;
 	}
 	mrc_channel_set_context(lane->channel, lane);
@@ -178,13 +209,20 @@ static void lane_connected(struct perf_lane *lane, const struct mrc_event *event
 			 (options->is_unordered ? PERF_FLAG_UNORDERED : 0) |
 			 (options->mode == PERF_MODE_LAT ? PERF_FLAG_ECHO : 0),
 	};
+	char why[PERF_LANE_WHY_BYTES];
+	bool is_hopeless;
 	int r;
 
 	if (event->status != MRC_STATUS_OK) {
-		if (run->phase == PERF_PHASE_CONNECTING && !status_is_passing(event->status))
-			perf_run_give_up(run, PERF_EXIT_NOBODY, "%s: %s", options->target,
-					 mrc_status_text(event->status));
+		/* More channels than we may have at all: waiting does not help. */
+		is_hopeless = !status_is_passing(event->status) ||
+			      (event->status == MRC_STATUS_NO_RESOURCES && event->code != 0 &&
+			       event->code < options->channels);
 		lane_down(lane, event->status, now_ns);
+		lane->code_last = event->code;
+		if (run->phase == PERF_PHASE_CONNECTING && is_hopeless)
+			perf_run_give_up(run, PERF_EXIT_NOBODY, "%s: %s", options->target,
+					 perf_lane_why(lane, why));
 		return;
 	}
 	if (options->size_bytes > mrc_channel_message_bytes_max(lane->channel)) {
@@ -209,7 +247,7 @@ static void lane_connected(struct perf_lane *lane, const struct mrc_event *event
 	r = mrc_send(lane->channel, lane->control_buf, PERF_WIRE_BYTES, MRC_LEVEL_COMMITTED, 0,
 		     USER_SETUP);
 	if (r < 0) {
-		lane_down(lane, r, now_ns);
+		lane_down(lane, status_of_error(r), now_ns);
 		return;
 	}
 	lane->is_control_busy = true;

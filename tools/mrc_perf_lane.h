@@ -56,7 +56,8 @@ struct perf_lane {
 	uint64_t sent_last_ns;
 	uint64_t retry_ns;
 	uint64_t backoff_ns;
-	int status_last; /* why it is down */
+	int status_last;    /* why it is down: enum mrc_status */
+	uint32_t code_last; /* and the code that came with it */
 	struct perf_pattern pattern;
 };
 
@@ -70,6 +71,10 @@ int perf_lane_attached(struct perf_lane *lane);
 int perf_lane_slot_add(struct perf_lane *lane);
 /* The attachment is about to end: channel and buffers go with it. */
 void perf_lane_detached(struct perf_lane *lane, uint64_t now_ns);
+
+/* Why it is down, for people; never NULL. `text` is for where words have to be put together. */
+#define PERF_LANE_WHY_BYTES 160
+const char *perf_lane_why(const struct perf_lane *lane, char text[PERF_LANE_WHY_BYTES]);
 
 /* All events of this turn are dealt with. */
 void perf_lane_sweep(struct perf_lane *lane);

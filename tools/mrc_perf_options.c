@@ -256,11 +256,13 @@ static int take_picture(const char *text, const char **picture_out, char *error_
 	return 0;
 }
 
+/* The characters of names of hosts and services: mrcd.conf(5). */
 static bool is_name(const char *text)
 {
-	size_t len = strlen(text);
+	size_t len =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
-	return len > 0 && len <= NAME_LEN_MAX && !strchr(text, '/');
+	return text[len] == '\0' && len > 0 && len <= NAME_LEN_MAX;
 }
 
 static int option_take(struct perf_options *options, enum option_id id, const char *text,
@@ -273,9 +275,11 @@ static int option_take(struct perf_options *options, enum option_id id, const ch
 	switch (id) {
 	case OPTION_SERVICE:
 		if (!is_name(text))
-			return fail(error_out,
-				    "--service '%s': allowed is a name of 1 to %u bytes without /",
-				    text, NAME_LEN_MAX);
+			return fail(
+				error_out,
+				"--service '%s': allowed is a name of 1 to %u of the characters "
+				"a-z A-Z 0-9 . _ -",
+				text, NAME_LEN_MAX);
 		options->service = text;
 		break;
 	case OPTION_SIZE:
@@ -383,20 +387,21 @@ static void options_complete(struct perf_options *options, const bool *is_given)
 static int target_take(struct perf_options *options, const char *text, bool has_service,
 		       char *error_out)
 {
-	char host[NAME_LEN_MAX + 1];
 	const char *slash = strchr(text, '/');
 	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	char host[NAME_LEN_MAX + 1] = "";
 
-	if (len == 0 || len > NAME_LEN_MAX || (slash && !is_name(slash + 1)))
+	if (len <= NAME_LEN_MAX)
+		snprintf(host, sizeof(host), "%.*s", (int)len, text);
+	if (!is_name(host) || (slash && !is_name(slash + 1)))
 		return fail(error_out,
-			    "'%s': allowed is HOST or HOST/SERVICE, names of 1 to %u bytes", text,
-			    NAME_LEN_MAX);
+			    "'%s': allowed is HOST or HOST/SERVICE, names of 1 to %u of the "
+			    "characters a-z A-Z 0-9 . _ -",
+			    text, NAME_LEN_MAX);
 	if (slash && has_service)
 		return fail(error_out, "the service is given twice: '%s' and --service", text);
 	if (slash)
 		options->service = slash + 1;
-	memcpy(host, text, len);
-	host[len] = '\0';
 	snprintf(options->target, sizeof(options->target), "%s/%s", host, options->service);
 	return 0;
 }

@@ -180,8 +180,9 @@ static int run_buffers(struct perf_run *run)
 	run->result.in_flight = options->mode == PERF_MODE_LAT ? 1 : slots;
 	if (slots < slots_per_lane(options) && options->mode != PERF_MODE_LAT)
 		fprintf(run->text,
-			"mrc-perf: the send arena takes %u messages per channel, not %u\n", slots,
-			options->in_flight);
+			"mrc-perf: the send arena takes %u messages per channel, not %u%s%s\n",
+			slots, options->in_flight, run->arena_refused[0] != '\0' ? ": " : "",
+			run->arena_refused);
 	return 0;
 }
 
@@ -199,8 +200,11 @@ static int run_attach(struct perf_run *run)
 	};
 	int r = mrc_attach(&attach, &run->client);
 
+	run->arena_refused[0] = '\0';
 	/* The daemon may have a limit on arenas: then what it gives by itself has to do. */
 	if (r < 0 && r != -ENOENT && r != -ECONNREFUSED && r != -EPROTONOSUPPORT) {
+		snprintf(run->arena_refused, sizeof(run->arena_refused), "%s",
+			 mrc_last_error(NULL));
 		attach.send_arena_bytes = 0;
 		r = mrc_attach(&attach, &run->client);
 	}
@@ -212,8 +216,9 @@ static int run_attach(struct perf_run *run)
 	if (r < 0)
 		perf_run_give_up(
 			run, PERF_EXIT_USAGE,
-			"--size %llu: the send arena has no room for one message per channel",
-			(unsigned long long)options->size_bytes);
+			"--size %llu: the send arena has no room for one message per channel%s%s",
+			(unsigned long long)options->size_bytes,
+			run->arena_refused[0] != '\0' ? ": " : "", run->arena_refused);
 	return 0;
 }
 
@@ -296,6 +301,18 @@ static bool run_lanes_are_ready(const struct perf_run *run)
 		if (run->lanes[i].state != PERF_LANE_READY)
 			return false;
 	return true;
+}
+
+/* Why there are not as many channels as were asked for: the first that has a reason. */
+static const char *run_why_down(const struct perf_run *run, char text[PERF_LANE_WHY_BYTES])
+{
+	for (uint32_t i = 0; i < run->options->channels; i++) {
+		const struct perf_lane *lane = &run->lanes[i];
+
+		if (lane->state != PERF_LANE_READY && lane->status_last != MRC_STATUS_OK)
+			return perf_lane_why(lane, text);
+	}
+	return "no answer";
 }
 
 static void run_begin(struct perf_run *run, uint64_t now_ns)
@@ -382,6 +399,7 @@ static void run_close(struct perf_run *run, uint64_t now_ns)
 /* Move on as far as the phases allow; answers the next time something is due. */
 static uint64_t run_step(struct perf_run *run, uint64_t now_ns)
 {
+	char why[PERF_LANE_WHY_BYTES];
 	uint64_t due_ns = UINT64_MAX;
 	bool is_late;
 
@@ -418,10 +436,7 @@ static uint64_t run_step(struct perf_run *run, uint64_t now_ns)
 		else if (now_ns >= run->phase_deadline_ns)
 			perf_run_give_up(run, PERF_EXIT_NOBODY,
 					 "%s: no connection within the time given: %s",
-					 run->options->target,
-					 run->lanes[0].status_last
-						 ? mrc_status_text(run->lanes[0].status_last)
-						 : "no answer");
+					 run->options->target, run_why_down(run, why));
 		else
 			return due_ns < run->phase_deadline_ns ? due_ns : run->phase_deadline_ns;
 	}

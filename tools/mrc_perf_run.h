@@ -56,6 +56,8 @@ struct perf_run {
 	struct perf_control control;
 	struct perf_gap *gap;      /* ours; NULL in other modes */
 	struct mrc_client *client; /* NULL while the daemon is away */
+	char arena_refused
+		[160]; /* the daemon's words, if it did not give the send arena asked for */
 
 	enum perf_phase phase;
 	uint64_t phase_deadline_ns;

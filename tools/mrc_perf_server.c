@@ -563,6 +563,13 @@ static uint64_t server_offer(struct server *server, uint64_t now_ns)
 	if (r == 0)
 		return UINT64_MAX;
 	server->listener = NULL;
+	if (r == -EINVAL) { /* it will not be right later either */
+		fprintf(server->text, "mrc-perf: cannot offer %s: %s\n", server->options->service,
+			mrc_error_text(r));
+		server->exit_code = PERF_EXIT_USAGE;
+		server->is_ended = true;
+		return now_ns;
+	}
 	server->retry_ns = now_ns + server->backoff_ns;
 	if (server->backoff_ns < BACKOFF_MAX_NS)
 		server->backoff_ns *= 2;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Quotas on the client side: what a program may take, and what waits in the daemon until it may go. */
+#include <grp.h>
+#include <limits.h>
+
 #include "client_side_lab.h"
 #include "mrcd_client_impl.h"
 
@@ -78,12 +81,75 @@ static void a_user_has_so_many_clients(void **state)
 	quota_set(lab, &quota);
 	for (int i = 0; i < 2; i++)
 		prog_attach(lab, &progs[i], "x");
-	assert_non_null(strstr(prog_refused(lab, &third), "of user"));
+	assert_non_null(strstr(prog_refused(lab, &third), "2 clients of user"));
 	prog_leave(&progs[0]);
 	lab_turn(lab);
 	prog_attach(lab, &progs[0], "again");
 	for (int i = 0; i < 2; i++)
 		prog_leave(&progs[i]);
+}
+
+/* What is more is refused, and the answer has the number. */
+static void a_program_has_so_many_channels(void **state)
+{
+	struct mrcd_conf_quota quota = {.channels_max = 2};
+	struct lab *lab = *state;
+	struct mrc_cqe cqe;
+	struct prog prog;
+
+	quota_set(lab, &quota);
+	prog_attach(lab, &prog, "x");
+	prog_open(lab, &prog, "b");
+	prog_open(lab, &prog, "c");
+	prog_request(&prog, MRC_ABI_REQ_CONNECT, "b/x", 0, 9);
+	lab_turn(lab);
+	cqe = prog_expect(&prog, MRC_CQE_CONNECTED);
+	assert_int_equal(cqe.status, MRC_STATUS_NO_RESOURCES);
+	assert_int_equal(cqe.code, 2);
+	/* Fewer than when it attached: nothing is taken back, and the number is the one of now. */
+	quota.channels_max = 1;
+	mrcd_client_side_configure(lab->worker.clients);
+	prog_request(&prog, MRC_ABI_REQ_CONNECT, "b/x", 0, 10);
+	lab_turn(lab);
+	cqe = prog_expect(&prog, MRC_CQE_CONNECTED);
+	assert_int_equal(cqe.status, MRC_STATUS_NO_RESOURCES);
+	assert_int_equal(cqe.code, 1);
+	prog_expect_nothing(&prog);
+	prog_leave(&prog);
+}
+
+/* By the group it has as its own, and by one of the others it is in. */
+static void a_group_s_quota_is_for_its_members(void **state)
+{
+	gid_t group = 4713, own = getegid(), were[NGROUPS_MAX];
+	struct mrcd_conf_quota quota = {
+		.channels_max = 3,
+		.who = {.groups = &group, .group_count = 1},
+	};
+	struct prog member, also, other;
+	struct lab *lab = *state;
+	int were_count = getgroups(NGROUPS_MAX, were);
+
+	if (geteuid() != 0) {
+		print_message("programs of other groups take root\n");
+		skip();
+	}
+	assert_true(were_count >= 0);
+	lab->conf.quotas = &quota;
+	lab->conf.quota_count = 1;
+	prog_attach(lab, &other, "other");
+	assert_int_equal(setegid(group), 0);
+	prog_attach(lab, &member, "member");
+	assert_int_equal(setegid(own), 0);
+	assert_int_equal(setgroups(1, &group), 0);
+	prog_attach(lab, &also, "also");
+	assert_int_equal(setgroups((size_t)were_count, were), 0);
+	assert_int_equal(other.welcome.channels_max, lab->conf.clients.channels_max);
+	assert_int_equal(member.welcome.channels_max, 3);
+	assert_int_equal(also.welcome.channels_max, 3);
+	prog_leave(&also);
+	prog_leave(&member);
+	prog_leave(&other);
 }
 
 static void weight_goes_with_the_channel(void **state)
@@ -288,6 +354,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		lab_test(attach_gives_what_the_quota_says),
 		lab_test(a_user_has_so_many_clients),
+		lab_test(a_program_has_so_many_channels),
+		lab_test(a_group_s_quota_is_for_its_members),
 		lab_test(weight_goes_with_the_channel),
 		lab_test(bytes_under_way_have_a_bound),
 		lab_test(who_fits_does_not_pass_who_waits),

@@ -101,6 +101,31 @@ static void a_name_goes_to_who_may_offer_it(void **state)
 	prog_leave(&prog);
 }
 
+/* A reload asks by itself. */
+static void another_configuration_is_held_against_what_clients_have(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_event_in ev;
+	struct pipe_end end;
+	struct prog prog;
+	uint32_t listener;
+
+	if (!is_root())
+		skip();
+	prog_attach_as(lab, &prog, "one", MAY_USE);
+	listener = prog_listen(lab, &prog, "x");
+	prog_listen(lab, &prog, "tea");
+	end = prog_open(lab, &prog, "b");
+	lab->secret_user = MAY_USE + 1;
+	mrcd_client_side_configure(lab->worker.clients);
+	lab_turn(lab);
+	assert_int_equal(peer_saw(&peer_b, MRC_EV_CH_CLOSE, &ev), 1);
+	assert_int_equal(ev.channel.id, end.engine_id);
+	assert_int_equal(prog_expect(&prog, MRC_CQE_UNLISTENED).channel, listener);
+	assert_int_equal(lab_number(lab, "one", "listeners"), 1);
+	prog_leave(&prog);
+}
+
 /* An older program would not know the entry, and one that reads nothing has no room for it. */
 static void who_cannot_be_told_is_not(void **state)
 {
@@ -270,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rights_test(what_would_be_lost_is_known_beforehand),
 		rights_test(a_name_goes_to_who_may_offer_it),
+		rights_test(another_configuration_is_held_against_what_clients_have),
 		rights_test(who_cannot_be_told_is_not),
 		rights_test(a_channel_is_closed_as_if_its_program_had_done_so),
 		rights_test(a_channel_that_came_in_goes_with_the_right_to_listen),

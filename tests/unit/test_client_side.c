@@ -194,7 +194,7 @@ static void attach_has_a_limit_of_clients(void **state)
 	for (int i = 0; i < 8; i++)
 		prog_attach(lab, &progs[i], "x");
 	assert_string_equal(prog_refused(lab, &more),
-			    "8 clients are attached, no more are allowed");
+			    "8 clients are attached, no more are allowed (clients-max)");
 	prog_leave(&progs[3]);
 	lab_turn(lab);
 	prog_attach(lab, &progs[3], "x");

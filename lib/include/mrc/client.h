@@ -89,7 +89,9 @@ struct mrc_event {
 	enum mrc_event_type type;
 	int status;           /* enum mrc_status */
 	enum mrc_level level; /* SENT: highest level known reached */
-	uint32_t code;        /* the other program's code: REJECTED, REFUSED */
+	uint32_t code;        /* the other program's code: REJECTED, REFUSED. CONNECTED with
+			       * NO_RESOURCES: how many channels this client may have, if it has
+			       * as many; 0 if something else is short */
 	uint64_t number;      /* of the message on its channel, from 0 */
 	uint64_t user;        /* as given when the operation was started */
 	struct mrc_listener *listener;

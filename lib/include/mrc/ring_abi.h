@@ -218,8 +218,9 @@ struct mrc_cqe {
 	uint64_t number;
 	uint64_t offset;
 	uint64_t len_bytes;
-	int32_t status;    /* enum mrc_status: 0 or negative */
-	uint32_t code;     /* the peer program's own */
+	int32_t status; /* enum mrc_status: 0 or negative */
+	uint32_t code;  /* the peer program's own; CONNECTED with NO_RESOURCES: the client's limit
+			    * of channels, if that is reached, else 0 */
 	uint32_t text_len; /* SENT, LATE with REJECTED: at most MRC_REASON_BYTES_MAX */
 	uint32_t reserved0;
 	uint64_t reserved1;
