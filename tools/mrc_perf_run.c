@@ -186,16 +186,23 @@ static int run_buffers(struct perf_run *run)
 	return 0;
 }
 
+/* For all channels. What no 64 bits hold no daemon has. */
+static uint64_t run_arena_bytes(const struct perf_options *options)
+{
+	uint64_t region_bytes = perf_source_region_bytes((size_t)options->size_bytes) + 4096;
+	unsigned __int128 bytes = (unsigned __int128)slots_per_lane(options) * region_bytes + 4096;
+
+	bytes = bytes * options->channels + ARENA_SLACK_BYTES;
+	return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
+}
+
 static int run_attach(struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
-	uint64_t region_bytes = perf_source_region_bytes((size_t)options->size_bytes) + 4096;
 	struct mrc_attach_options attach = {
 		.socket_path = options->socket_path,
 		.name = "mrc-perf",
-		.send_arena_bytes =
-			options->channels * (slots_per_lane(options) * region_bytes + 4096) +
-			ARENA_SLACK_BYTES,
+		.send_arena_bytes = run_arena_bytes(options),
 		.landing_arena_bytes = options->landing_bytes,
 	};
 	int r = mrc_attach(&attach, &run->client);

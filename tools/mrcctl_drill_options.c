@@ -10,6 +10,8 @@
 
 #define DURATION_NS_MIN 50000000ULL
 #define DURATION_NS_MAX 600000000000ULL
+#define PACE_MIN        1000ULL
+#define PACE_MAX        100000000000000ULL
 #define TIMES_MIN       2U
 #define TIMES_MAX       1000U
 
@@ -28,25 +30,27 @@ void mrcctl_drill_options_init(struct mrcctl_drill_options *options)
 	options->times = 10;
 }
 
-/* Digits, at most nine of them; *end_out: what follows. */
+/* Digits, at most 18 of them; *end_out: what follows. */
 static bool mrcctl_drill_digits(const char *text, uint64_t *number_out, const char **end_out)
 {
 	size_t len = strspn(text, "0123456789");
 
-	if (len == 0 || len > 9)
+	if (len == 0 || len > 18)
 		return false;
 	*number_out = strtoull(text, NULL, 10);
 	*end_out = text + len;
 	return true;
 }
 
-/* "2s", "1.5s", "500ms", "1min" */
-static int mrcctl_drill_duration(const char *text, uint64_t *ns_out)
+struct mrcctl_drill_unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* "1.5s": digits, a point and up to three digits more if wanted, a unit; from min to max of what the units count. */
+static int mrcctl_drill_quantity(const char *text, const struct mrcctl_drill_unit *unit,
+				 uint64_t min, uint64_t max, uint64_t *number_out)
 {
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"ms", 1000000ULL}, {"s", 1000000000ULL}, {"min", 60000000000ULL}};
 	uint64_t whole, part = 0, scale = 1;
 	const char *at, *point;
 
@@ -59,13 +63,34 @@ static int mrcctl_drill_duration(const char *text, uint64_t *ns_out)
 		for (const char *digit = point + 1; digit < at; digit++)
 			scale *= 10;
 	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(at, units[i].name) != 0)
-			continue;
-		*ns_out = whole * units[i].ns + part * (units[i].ns / scale);
-		return *ns_out < DURATION_NS_MIN || *ns_out > DURATION_NS_MAX ? -EINVAL : 0;
-	}
-	return -EINVAL;
+	while (unit->name != NULL && strcmp(at, unit->name) != 0)
+		unit++;
+	if (unit->name == NULL || whole > max / unit->factor)
+		return -EINVAL;
+	*number_out = whole * unit->factor + part * unit->factor / scale;
+	return *number_out < min || *number_out > max ? -EINVAL : 0;
+}
+
+/* "2s", "1.5s", "500ms", "1min" */
+static int mrcctl_drill_duration(const char *text, uint64_t *ns_out)
+{
+	static const struct mrcctl_drill_unit units[] = {{"ms", 1000000ULL},
+							 {"s", 1000000000ULL},
+							 {"min", 60000000000ULL},
+							 {NULL, 0}};
+
+	return mrcctl_drill_quantity(text, units, DURATION_NS_MIN, DURATION_NS_MAX, ns_out);
+}
+
+/* As mrc-perf takes it, which will send the stream. */
+static int mrcctl_drill_pace(const char *text)
+{
+	static const struct mrcctl_drill_unit units[] = {
+		{"b/s", 1},           {"kb/s", 1000},          {"Kb/s", 1000}, {"Mb/s", 1000000},
+		{"Gb/s", 1000000000}, {"Tb/s", 1000000000000}, {NULL, 0}};
+	uint64_t bits_per_s;
+
+	return mrcctl_drill_quantity(text, units, PACE_MIN, PACE_MAX, &bits_per_s);
 }
 
 /* "10x" or "10x,5s" */
@@ -134,6 +159,13 @@ int mrcctl_drill_option_take(struct mrcctl_drill_options *options, enum mrcctl_d
 		options->stream = text;
 		break;
 	case MRCCTL_DRILL_OPTION_PACE:
+		/* Else each peer would be asked, and refusing it would pass for an answer. */
+		if (mrcctl_drill_pace(text) < 0) {
+			snprintf(error_out, MRCCTL_DRILL_ERROR_BYTES,
+				 "--pace '%.64s': allowed is 1kb/s to 100Tb/s, as 500Mb/s, 1.5Gb/s",
+				 text);
+			return -EINVAL;
+		}
 		options->pace = text;
 		break;
 	case MRCCTL_DRILL_OPTION_YES:

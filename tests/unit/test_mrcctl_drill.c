@@ -115,6 +115,37 @@ static void what_does_not_go_together_is_refused(void **state)
 			 -EINVAL);
 }
 
+static void a_pace_is_what_mrc_perf_takes(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_taken;
+	} cases[] = {
+		{"1kb/s", true},    {"1.5Gb/s", true},
+		{"0.5Mb/s", true},  {"1000000000b/s", true},
+		{"100Tb/s", true},  {"0", false},
+		{"5", false},       {"Mb/s", false},
+		{"999b/s", false},  {"0.9kb/s", false},
+		{"101Tb/s", false}, {"5MB/s", false},
+		{"5 Mb/s", false},  {"-5Mb/s", false},
+		{"", false},        {"999999999999999999Tb/s", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char error[MRCCTL_DRILL_ERROR_BYTES] = "";
+		struct mrcctl_drill_options options;
+		int r;
+
+		mrcctl_drill_options_init(&options);
+		r = mrcctl_drill_option_take(&options, MRCCTL_DRILL_OPTION_PACE, cases[i].text,
+					     error);
+		if (r != (cases[i].is_taken ? 0 : -EINVAL))
+			fail_msg("'%s': %d, %s", cases[i].text, r, error);
+		if (r < 0)
+			assert_non_null(strstr(error, "allowed is 1kb/s"));
+	}
+}
+
 /* ---- a record ---- */
 
 /*
@@ -522,6 +553,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_are_taken_with_their_units),
 		cmocka_unit_test(what_does_not_go_together_is_refused),
+		cmocka_unit_test(a_pace_is_what_mrc_perf_takes),
 		cmocka_unit_test(a_drill_that_went_well_has_its_figures),
 		cmocka_unit_test(what_went_wrong_is_said),
 		cmocka_unit_test(what_a_short_drill_cannot_prove_is_no_failure),
