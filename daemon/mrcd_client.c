@@ -607,19 +607,49 @@ static void on_pending(evutil_socket_t fd, short what, void *context)
 	pending_free(pending);
 }
 
+/*
+ * Who gives way when there are too many: the oldest, which has had the longest time to speak, while
+ * who is honest speaks at once. But one user with more than half of them pushes out none but its own.
+ */
+static struct mrcd_pending *pending_in_the_way(const struct mrcd_client_side *side)
+{
+	struct mrcd_pending *pending, *oldest = NULL;
+	uint32_t votes = 0, count = 0;
+	uid_t most = 0;
+
+	/* Whoever has more than half outlives all others in this. */
+	TAILQ_FOREACH(pending, &side->pendings, entry)
+	{
+		if (votes == 0)
+			most = pending->uid;
+		votes = pending->uid == most ? votes + 1 : votes - 1;
+	}
+	TAILQ_FOREACH(pending, &side->pendings, entry)
+	{
+		if (pending->uid != most)
+			continue;
+		if (count++ == 0)
+			oldest = pending;
+	}
+	return count > side->pending_count / 2 ? oldest : TAILQ_FIRST(&side->pendings);
+}
+
 void mrcd_pending_new(struct mrcd_client_side *side, int fd)
 {
 	struct timeval timeout = mrcd_timeval_of(side->worker->conf->handshake_timeout_ns);
 	struct mrcd_pending *pending = calloc(1, sizeof(*pending));
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t cred_bytes = sizeof(cred);
 
-	if (pending == NULL) {
+	if (pending == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) < 0) {
+		free(pending);
 		close(fd);
 		return;
 	}
-	/* The oldest has had the longest time to speak; who is honest speaks at once. */
 	if (side->pending_count >= side->pendings_max)
-		pending_free(TAILQ_FIRST(&side->pendings));
+		pending_free(pending_in_the_way(side));
 	pending->side = side;
+	pending->uid = cred.uid;
 	pending->fd = fd;
 	TAILQ_INSERT_TAIL(&side->pendings, pending, entry);
 	side->pending_count++;

@@ -332,6 +332,7 @@ struct mrcd_pending {
 	TAILQ_ENTRY(mrcd_pending) entry;
 	struct mrcd_client_side *side;
 	struct event *event;
+	uid_t uid;
 	int fd;
 };
 TAILQ_HEAD(mrcd_pending_list, mrcd_pending);

@@ -310,6 +310,33 @@ static void attempt_watch(struct mrcd_tcp_attempt *attempt, int fd)
 
 /* ---- in ---- */
 
+/*
+ * Who gives way when there are too many: the oldest, for a real peer is done within a round trip.
+ * But one address with more than half of them pushes out none but its own.
+ */
+static struct mrcd_tcp_attempt *attempt_in_the_way(const struct mrcd_tcp *tcp)
+{
+	struct mrcd_tcp_attempt *attempt, *oldest = NULL;
+	const char *most = "";
+	uint32_t votes = 0, count = 0;
+
+	/* Whoever has more than half outlives all others in this. */
+	TAILQ_FOREACH(attempt, &tcp->inbound, entry)
+	{
+		if (votes == 0)
+			most = attempt->source;
+		votes = strcmp(attempt->source, most) == 0 ? votes + 1 : votes - 1;
+	}
+	TAILQ_FOREACH(attempt, &tcp->inbound, entry)
+	{
+		if (strcmp(attempt->source, most) != 0)
+			continue;
+		if (count++ == 0)
+			oldest = attempt;
+	}
+	return count > tcp->inbound_count / 2 ? oldest : TAILQ_FIRST(&tcp->inbound);
+}
+
 void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockaddr_storage *from,
 			      socklen_t from_len)
 {
@@ -317,9 +344,8 @@ void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockadd
 	struct mrcd_handshake_device device;
 	struct mrcd_tcp_attempt *attempt;
 
-	/* A flood of strangers pushes out strangers: a real peer is done within a round trip. */
 	while (tcp->inbound_count >= max)
-		attempt_refuse(TAILQ_FIRST(&tcp->inbound), MRCD_REFUSAL_CROWDED,
+		attempt_refuse(attempt_in_the_way(tcp), MRCD_REFUSAL_CROWDED,
 			       "too many unfinished handshakes, this was the oldest");
 	attempt = attempt_new(tcp);
 	if (!attempt) {

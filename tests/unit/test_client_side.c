@@ -265,6 +265,41 @@ static void attach_drops_the_oldest_of_too_many_silent_ones(void **state)
 		close(fds[i]);
 }
 
+/* One user in a loop does not push out another who was first and is slow to speak. */
+static void attach_drops_silent_ones_of_the_user_with_most(void **state)
+{
+	struct lab *lab = *state;
+	struct mrc_abi_attach attach = prog_attach_request("slow");
+	uid_t own = geteuid();
+	struct prog prog = {0};
+	int fds[6];
+	char byte;
+
+	if (own != 0) {
+		print_message("programs of other users take root\n");
+		skip();
+	}
+	prog.fd = prog_connect(lab);
+	lab_turn(lab);
+	assert_int_equal(seteuid(4711), 0);
+	for (int i = 0; i < 6; i++) {
+		fds[i] = prog_connect(lab);
+		lab_turn(lab);
+	}
+	assert_int_equal(seteuid(own), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(recv(fds[i], &byte, 1, MSG_DONTWAIT), i < 3 ? 0 : -1);
+	assert_int_equal(send(prog.fd, &attach, sizeof(attach), 0), sizeof(attach));
+	lab_turn(lab);
+	assert_true(prog_welcomed(&prog));
+	assert_int_equal(prog.welcome.status, 0);
+	close(prog.fd);
+	for (int i = 0; i < MRC_ABI_FD_COUNT; i++)
+		close(prog.fds[i]);
+	for (int i = 0; i < 6; i++)
+		close(fds[i]);
+}
+
 static void socket_of_a_dead_daemon_is_taken_over_and_of_a_live_one_not(void **state)
 {
 	struct lab *lab = *state;
@@ -932,6 +967,7 @@ int main(void)
 		lab_test(attach_leaves_the_daemon_its_descriptors),
 		lab_test(attach_drops_who_says_nothing),
 		lab_test(attach_drops_the_oldest_of_too_many_silent_ones),
+		lab_test(attach_drops_silent_ones_of_the_user_with_most),
 		lab_test(socket_of_a_dead_daemon_is_taken_over_and_of_a_live_one_not),
 		lab_test(name_is_made_harmless),
 		lab_test(request_is_answered_with_its_outcome),

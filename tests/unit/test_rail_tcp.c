@@ -239,8 +239,13 @@ static void attempts_for_thousands_of_peers_are_kept_apart(void **state)
 
 /* ---- strangers ---- */
 
-static int stranger_new(struct fake *f)
+/* At 127.0.0.`host`. */
+static int stranger_from(struct fake *f, uint8_t host)
 {
+	struct sockaddr_in from = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffU) | host),
+	};
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -249,9 +254,15 @@ static int stranger_new(struct fake *f)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	return fd;
+}
+
+static int stranger_new(struct fake *f)
+{
+	return stranger_from(f, 1);
 }
 
 static bool is_closed(int fd)
@@ -308,6 +319,28 @@ static void of_too_many_strangers_the_oldest_goes(void **state)
 	/* A real peer still comes through. */
 	connect_both(f);
 	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+}
+
+/* Who floods from one address does not push out who came before from another. */
+static void of_too_many_strangers_those_of_one_address_go_first(void **state)
+{
+	struct fake *f = *state;
+	int far, fds[6];
+
+	f->conf.handshakes_max = 3;
+	far = stranger_from(f, 2);
+	fake_settle(f);
+	for (int i = 0; i < 6; i++) {
+		fds[i] = stranger_new(f);
+		fake_settle(f);
+	}
+	assert_false(is_closed(far));
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(is_closed(fds[i]), i < 4);
+	assert_int_equal(f->b->rail->strangers, 4);
+	close(far);
+	for (int i = 0; i < 6; i++)
 		close(fds[i]);
 }
 
@@ -410,6 +443,7 @@ int main(void)
 		claim(a_web_browser_is_turned_away_at_once),
 		claim(a_half_open_connection_ends_by_itself),
 		claim(of_too_many_strangers_the_oldest_goes),
+		claim(of_too_many_strangers_those_of_one_address_go_first),
 		claim(a_rail_closes_with_strangers_in_its_door),
 		claim(a_fence_is_answered_at_once_and_the_other_end_hears_of_it),
 		claim(a_link_can_be_fenced_with_events_of_it_due),
