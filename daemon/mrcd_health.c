@@ -51,7 +51,8 @@ static void mrcd_health_cause(const struct mrc_health_view *view, enum mrc_healt
 			 mrcd_health_part(view->loss_ppm, part));
 		break;
 	case MRC_CAUSE_STALLS:
-		snprintf(text, text_bytes, "stood still %u times in a minute", view->stalls);
+		snprintf(text, text_bytes, "stood still %u time%s in a minute", view->stalls,
+			 view->stalls == 1 ? "" : "s");
 		break;
 	case MRC_CAUSE_FLAPS:
 		snprintf(text, text_bytes, "left service %u time%s within two hours", view->flaps,

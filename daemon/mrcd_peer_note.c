@@ -14,8 +14,8 @@ static const char *held_back_text(uint64_t suppressed, char text[64])
 {
 	text[0] = '\0';
 	if (suppressed > 0)
-		snprintf(text, 64, " (%llu changes before this were not logged)",
-			 (unsigned long long)suppressed);
+		snprintf(text, 64, " (%llu change%s before this not logged)",
+			 (unsigned long long)suppressed, suppressed == 1 ? "" : "s");
 	return text;
 }
 
@@ -236,8 +236,9 @@ void mrcd_peer_note_reach(struct mrcd_peer *peer)
 	if (peer->is_connected == (info.paths_good > 0))
 		return;
 	peer->is_connected = info.paths_good > 0;
-	mrcd_debug("peer %s: %s, %u channels", peer->name,
-		   peer->is_connected ? "connected" : "out of reach", info.channel_count);
+	mrcd_debug("peer %s: %s, %u channel%s", peer->name,
+		   peer->is_connected ? "connected" : "out of reach", info.channel_count,
+		   info.channel_count == 1 ? "" : "s");
 	add_peer_event(peer, peer->is_connected ? MRCD_EVENT_PEER_CONNECTED : MRCD_EVENT_PEER_LOST);
 }
 

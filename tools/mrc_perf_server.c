@@ -583,11 +583,12 @@ static void server_tick(struct server *server, uint64_t now_ns)
 
 	if (!server->options->is_quiet)
 		fprintf(server->text,
-			"%7.2f s %9.3f Gb/s %10" PRIu64 " messages, longest gap %s, %u channels\n",
+			"%7.2f s %9.3f Gb/s %10" PRIu64 " messages, longest gap %s, %u channel%s\n",
 			(double)(now_ns - server->start_ns) / 1e9,
 			(double)(server->bytes - server->tick_bytes) * 8 / 1e9 / span_s,
 			server->messages - server->tick_messages,
-			perf_text_span(gap, server->tick_gap_ns_max), server->guest_count);
+			perf_text_span(gap, server->tick_gap_ns_max), server->guest_count,
+			server->guest_count == 1 ? "" : "s");
 	server->tick_last_ns = now_ns;
 	server->tick_bytes = server->bytes;
 	server->tick_messages = server->messages;
