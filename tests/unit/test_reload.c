@@ -17,9 +17,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "mrc/ring_abi.h"
 #include "mrcd_auth.h"
+#include "mrcd_client.h"
 #include "mrcd_drill.h"
 #include "mrcd_event_log.h"
 #include "mrcd_http.h"
@@ -741,6 +744,68 @@ static void the_rest_is_in_force_and_what_waits_is_named(void **state)
 	assert_null(mrcd_conf_service(stage.hosts[A]->conf, "y"));
 }
 
+/* A program of this user that is attached to a and offers x; the kernel takes the user at connect(). */
+static int offer_as(uid_t uid)
+{
+	struct mrc_abi_attach attach = {.magic = MRC_ABI_MAGIC,
+					.version_max = MRC_ABI_VERSION,
+					.name = "tea"};
+	struct mrc_abi_request request = {.op = MRC_ABI_REQ_LISTEN, .target = "x"};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/a/mrcd.sock", stage.dir);
+	assert_int_equal(chmod(stage.dir, 0711), 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/a", stage.dir);
+	assert_int_equal(chmod(addr.sun_path, 0711), 0);
+	strcat(addr.sun_path, "/mrcd.sock");
+	assert_int_equal(seteuid(uid), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(send(fd, &attach, sizeof(attach), 0), sizeof(attach));
+	assert_int_equal(send(fd, &request, sizeof(request), 0), sizeof(request));
+	return fd;
+}
+
+static uint32_t offers(void)
+{
+	json_t *clients = mrcd_client_side_json(stage.hosts[A]->clients);
+	json_int_t count =
+		json_integer_value(json_object_get(json_array_get(clients, 0), "listeners"));
+
+	json_decref(clients);
+	return (uint32_t)count;
+}
+
+static void who_loses_rights_is_told_before(void **state)
+{
+	struct mrcd_reload out;
+	char text[512], want[160];
+	int fd;
+
+	if (geteuid() != 0) {
+		print_message("programs of other users take root\n");
+		skip();
+	}
+	conf_write(A, "0", QUIET "\nservices: [{name: x, users: [4711]}]");
+	start(A);
+	fd = offer_as(4711);
+	UNTIL(offers() == 1);
+	conf_write(A, "0", QUIET "\nservices: [{name: x, users: [4712]}]");
+	snprintf(want, sizeof(want),
+		 "changed: service x; loses rights: program tea (pid %d, uid 4711)", (int)getpid());
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(read_again(A, i == 0, &out), 0);
+		mrcd_plan_text(&out.plan, text, sizeof(text));
+		assert_string_equal(text, want);
+		assert_string_equal(out.plan.items[1].detail, "1 service, 0 channels");
+		mrcd_reload_fini(&out);
+		assert_int_equal(offers(), i == 0 ? 1 : 0);
+	}
+	close(fd);
+}
+
 static uint16_t free_port(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
@@ -821,6 +886,7 @@ int main(void)
 		TEST(peers_come_and_go),
 		TEST(a_peer_that_went_can_come_back),
 		TEST(the_rest_is_in_force_and_what_waits_is_named),
+		TEST(who_loses_rights_is_told_before),
 		TEST(metrics_move_and_are_switched_on_and_off),
 		cmocka_unit_test(a_fingerprint_tells_keys_apart_and_nothing_else),
 	};
