@@ -109,9 +109,10 @@ static void listen_try(struct mrcd_tcp *tcp)
 err_retry:
 	/* -EAGAIN: where it is will be known in a moment. */
 	if (r != tcp->listen_error && r != -EAGAIN)
-		mrcd_warn("rail %s: cannot listen on %s%s port %u: %s; trying again every second",
-			  conf->name, conf->interface[0] ? conf->interface : "",
-			  conf->address[0] ? conf->address : "", conf->port, strerror(-r));
+		mrcd_warn("rail %s: cannot listen on %s%s%s port %u: %s; trying again every second",
+			  conf->name, conf->interface,
+			  conf->interface[0] && conf->address[0] ? " " : "", conf->address,
+			  conf->port, strerror(-r));
 	tcp->listen_error = r;
 	event_add(&tcp->retry_event, &again);
 }
