@@ -61,6 +61,7 @@ struct doctor_rdma {
 	char gid_type[24];      /* "RoCE v2" */
 	char gid_interface[16]; /* of that index */
 	int64_t tos;            /* that rdma_cm gives its connections; RoCE */
+	uint64_t packets[2];    /* sent and received, at both readings; 0: not told */
 };
 
 struct doctor_rail {

@@ -350,22 +350,66 @@ void doctor_judge_type(const struct doctor_facts *facts, struct doctor_report *r
 
 /* ---- counters ---- */
 
-static void doctor_rising(const struct doctor_counter *counters, size_t count, const char *subject,
-			  double seconds, const char *command, struct doctor_report *report)
+/*
+ * Counters of packets that were sent again, or came twice, out of order or too
+ * early. A few of them are no trouble: where a packet is lost, go-back-N sends
+ * again what was on its way, some hundred packets at 100 Gb/s, so that one loss
+ * in 100000 costs less than a hundredth of the rate; a wire as bad as it may be
+ * (1e-12 of the bits) loses one packet of 4 KiB in 30 million; and a slow
+ * acknowledgement, as soft-RoCE's on a busy processor, makes one as well. So they
+ * want a number, on a quiet port, and a share of what was carried, on a busy one.
+ * Timeouts and what ends a queue pair are not among them: each of those is felt.
+ */
+#define DOCTOR_RESENDS_FEW   5
+#define DOCTOR_RESENDS_SHARE 100000U
+
+static bool doctor_is_resend(const char *name)
+{
+	static const char *const names[] = {
+		"out_of_sequence",   "out_of_seq_request",  "rcvd_seq_err",
+		"packet_seq_err",    "implied_nak_seq_err", "rnr_nak_retry_err",
+		"duplicate_request", "roce_adp_retrans",    "roce_slow_restart",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* By how much it rose, as far as that is worth a word among so many packets. */
+static uint64_t doctor_rise(const struct doctor_counter *counter, uint64_t packets)
+{
+	uint64_t rise = counter->second > counter->first ? counter->second - counter->first : 0;
+
+	if (doctor_is_resend(counter->name) &&
+	    (rise < DOCTOR_RESENDS_FEW || rise < packets / DOCTOR_RESENDS_SHARE))
+		return 0;
+	return rise;
+}
+
+static void doctor_rising(const struct doctor_counter *counters, size_t count, uint64_t packets,
+			  const char *subject, double seconds, const char *command,
+			  struct doctor_report *report)
 {
 	char seen[300] = "";
 	size_t at = 0;
 
 	for (size_t i = 0; i < count && at < sizeof(seen); i++) {
-		const struct doctor_counter *counter = &counters[i];
+		uint64_t rise = doctor_rise(&counters[i], packets);
 
-		if (counter->second > counter->first)
+		if (rise > 0)
 			at += (size_t)snprintf(seen + at, sizeof(seen) - at, "%s%s by %" PRIu64,
-					       at > 0 ? ", " : "", counter->name,
-					       counter->second - counter->first);
+					       at > 0 ? ", " : "", counters[i].name, rise);
 	}
 	if (at > 0)
 		doctor_found(report, subject, command, "in %.0f s: %s", seconds, seen);
+}
+
+static uint64_t doctor_packets_between(const struct doctor_rdma *rdma)
+{
+	return rdma->packets[1] > rdma->packets[0] ? rdma->packets[1] - rdma->packets[0] : 0;
 }
 
 void doctor_judge_rising(const struct doctor_facts *facts, struct doctor_report *report)
@@ -381,6 +425,7 @@ void doctor_judge_rising(const struct doctor_facts *facts, struct doctor_report 
 
 		snprintf(command, sizeof(command), "ethtool -S %s", rail->interface);
 		doctor_rising(rail->counters, rail->counter_count,
+			      doctor_packets_between(&rail->rdma),
 			      doctor_subject_rail(rail, subject), facts->seconds, command, report);
 		if (rail->counter_count == 0)
 			doctor_unchecked(report, subject, "its interface has no counters to read");
@@ -388,7 +433,7 @@ void doctor_judge_rising(const struct doctor_facts *facts, struct doctor_report 
 	for (size_t i = 0; i < facts->path_count; i++) {
 		const struct doctor_path *path = &facts->paths[i];
 
-		doctor_rising(path->counters, path->counter_count,
+		doctor_rising(path->counters, path->counter_count, 0,
 			      doctor_subject_path(facts, path, subject), facts->seconds,
 			      "mrcctl paths", report);
 	}

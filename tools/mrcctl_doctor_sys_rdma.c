@@ -6,7 +6,8 @@
 #define DOCTOR_DEVICE "/sys/class/infiniband/%s"
 #define DOCTOR_PORT   DOCTOR_DEVICE "/ports/%d"
 
-/* Which counters of a port mean trouble: link first, then what is sent again (mlx5's names, others have some). */
+/* Which counters of a port mean trouble: link first, then what is sent again (names of mlx5 and
+ * soft-RoCE; others have some of them). */
 static const char *const doctor_rdma_counters[] = {
 	"counters/symbol_error",
 	"counters/link_error_recovery",
@@ -18,7 +19,9 @@ static const char *const doctor_rdma_counters[] = {
 	"counters/excessive_buffer_overrun_errors",
 	"counters/VL15_dropped",
 	"hw_counters/out_of_sequence",
+	"hw_counters/out_of_seq_request",
 	"hw_counters/packet_seq_err",
+	"hw_counters/rcvd_seq_err",
 	"hw_counters/local_ack_timeout_err",
 	"hw_counters/implied_nak_seq_err",
 	"hw_counters/rnr_nak_retry_err",
@@ -61,8 +64,29 @@ void doctor_sys_rdma_read(struct doctor_rail *rail, const char *root)
 			doctor_sys_number(root, DOCTOR_DEVICE "/device/numa_node", rdma->device);
 }
 
+/* What the port has carried. Soft devices count it among their own counters. */
+static uint64_t doctor_sys_rdma_packets(const struct doctor_rdma *rdma, const char *root)
+{
+	static const char *const names[][2] = {
+		{"counters/port_xmit_packets", "counters/port_rcv_packets"},
+		{"hw_counters/sent_pkts", "hw_counters/rcvd_pkts"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int64_t sent = doctor_sys_number(root, DOCTOR_PORT "/%s", rdma->device, rdma->port,
+						 names[i][0]);
+		int64_t received = doctor_sys_number(root, DOCTOR_PORT "/%s", rdma->device,
+						     rdma->port, names[i][1]);
+
+		if (sent >= 0 && received >= 0)
+			return (uint64_t)sent + (uint64_t)received;
+	}
+	return 0;
+}
+
 void doctor_sys_rdma_count(struct doctor_rail *rail, const char *root, bool is_second)
 {
+	rail->rdma.packets[is_second] = doctor_sys_rdma_packets(&rail->rdma, root);
 	for (size_t i = 0; i < sizeof(doctor_rdma_counters) / sizeof(doctor_rdma_counters[0]);
 	     i++) {
 		const char *name = doctor_rdma_counters[i];

@@ -264,6 +264,86 @@ static void counters_that_rise_between_the_readings_are_found(void **state)
 	}
 }
 
+static void file_remove(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void number_set(const char *root, const char *name, int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", number);
+	file_set(root, name, text);
+}
+
+/* Of packets sent again a few are chance, and many are few among very many. */
+static void packets_sent_again_are_found_by_their_number_and_share(void **state)
+{
+	static const struct {
+		const char *counter;
+		int rise;
+		int packets; /* carried meanwhile, half of them each way */
+		bool is_found;
+	} readings[] = {
+		{"duplicate_request", 1, 2000, false}, /* soft-RoCE does, with nothing wrong */
+		{"duplicate_request", 4, 0, false},
+		{"duplicate_request", 5, 0, true},
+		{"duplicate_request", 5, 500000, true},
+		{"out_of_sequence", 59, 6000000, false},
+		{"out_of_sequence", 60, 6000000, true},
+		{"packet_seq_err", 60, 6100000, false},
+		{"local_ack_timeout_err", 1, 6000000, true}, /* each of them is felt */
+	};
+	static const struct {
+		const char *sent, *received;
+		bool is_there; /* in the tree already */
+	} names[] = {
+		{IB0 "ports/1/counters/port_xmit_packets", IB0 "ports/1/counters/port_rcv_packets",
+		 true},
+		{IB0 "ports/1/hw_counters/sent_pkts", IB0 "ports/1/hw_counters/rcvd_pkts", false},
+	};
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		char root[64];
+
+		tree_make("roce.tree", root);
+		if (!names[i].is_there) {
+			file_remove(root, names[0].sent);
+			file_remove(root, names[0].received);
+		}
+		for (size_t n = 0; n < COUNT(readings); n++) {
+			struct doctor_report report;
+			struct doctor_facts facts;
+			char name[PATH_MAX];
+
+			roce_rails(&facts);
+			doctor_sys_read(&facts, root);
+			snprintf(name, sizeof(name), IB0 "ports/1/hw_counters/%s",
+				 readings[n].counter);
+			number_set(root, name, 40);
+			number_set(root, names[i].sent, 2000000);
+			number_set(root, names[i].received, 1000000);
+			doctor_sys_count(&facts, root, false);
+			number_set(root, name, 40 + readings[n].rise);
+			number_set(root, names[i].sent, 2000000 + readings[n].packets / 2);
+			number_set(root, names[i].received, 1000000 + readings[n].packets / 2);
+			doctor_sys_count(&facts, root, true);
+			if ((judged(&facts, &report, "errors-rising") != NULL) !=
+			    readings[n].is_found)
+				fail_msg("%s by %d among %d packets is%s found",
+					 readings[n].counter, readings[n].rise, readings[n].packets,
+					 readings[n].is_found ? " not" : "");
+			doctor_report_fini(&report);
+			doctor_facts_fini(&facts);
+		}
+		tree_remove(root);
+	}
+}
+
 static void ecn_is_found_where_the_driver_tells(void **state)
 {
 	struct doctor_report report;
@@ -463,6 +543,7 @@ int main(void)
 		cmocka_unit_test(two_functions_of_a_card_are_noted),
 		cmocka_unit_test(a_tcp_rail_on_ipoib_is_found),
 		cmocka_unit_test(counters_that_rise_between_the_readings_are_found),
+		cmocka_unit_test(packets_sent_again_are_found_by_their_number_and_share),
 		cmocka_unit_test(ecn_is_found_where_the_driver_tells),
 		cmocka_unit_test(the_larger_of_two_sysctls_is_in_force),
 		cmocka_unit_test(vlans_of_one_port_and_ports_of_one_bond_are_found),
