@@ -135,9 +135,9 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "Nothing can be sent by it.", \
 	  "Bring the interface up; on InfiniBand see that a subnet manager runs.") \
 	X("rdma-width", WARNING, doctor_judge_width, \
-	  "an InfiniBand link is narrower or slower than the cable's four lanes", \
-	  "A bad contact in one lane makes the link come up with fewer, for a fraction of its rate.", \
-	  "Take the cable out and in again, then exchange it.") \
+	  "an InfiniBand link is narrower or slower than both its ends support", \
+	  "A bad contact in one lane makes the link come up with fewer or slower ones, for a fraction of its rate.", \
+	  "Take the cable out and in again, then exchange it; where a width or speed is switched off, ibportstate switches it on.") \
 	X("pci-link", WARNING, doctor_judge_pci, \
 	  "a card's PCIe link is slower or narrower than it could be", \
 	  "The slot, a riser or bad contact bounds the rail below its wire.", \

@@ -119,6 +119,16 @@ size_t doctor_facts_peer_find(const struct doctor_facts *facts, const char *name
 	return SIZE_MAX;
 }
 
+bool doctor_is_roce(const struct doctor_rail *rail)
+{
+	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "Ethernet") == 0;
+}
+
+bool doctor_is_infiniband(const struct doctor_rail *rail)
+{
+	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "InfiniBand") == 0;
+}
+
 bool doctor_has_device(const struct doctor_rail *rail)
 {
 	return rail->rdma.device[0] != '\0' || rail->rdma.is_found;

@@ -44,6 +44,18 @@ struct doctor_mac {
 	uint8_t bytes[DOCTOR_MAC_BYTES];
 };
 
+/*
+ * One end of an InfiniBand link: what it can, may and does, as masks. Widths have
+ * the bits of PortInfo (1X, 4X, 8X, 12X, 2X from bit 0 on); speeds those of
+ * LinkSpeed (SDR, DDR, QDR) and from bit 4 on those of LinkSpeedExt (FDR, EDR,
+ * HDR, NDR).
+ */
+struct doctor_link_end {
+	bool is_known;
+	uint8_t widths_supported, widths_enabled, width_active;
+	uint8_t speeds_supported, speeds_enabled, speed_active;
+};
+
 /* The RDMA port of a rail. Names are those of sysfs. */
 struct doctor_rdma {
 	char device[DOCTOR_NAME_BYTES]; /* "": the rail has none */
@@ -61,7 +73,10 @@ struct doctor_rdma {
 	char gid_type[24];      /* "RoCE v2" */
 	char gid_interface[16]; /* of that index */
 	int64_t tos;            /* that rdma_cm gives its connections; RoCE */
-	uint64_t packets[2];    /* sent and received, at both readings; 0: not told */
+	struct doctor_link_end own,
+		other;                   /* InfiniBand: of the port and of its cable's other end */
+	char link_why[DOCTOR_WHY_BYTES]; /* why neither is known */
+	uint64_t packets[2];             /* sent and received, at both readings; 0: not told */
 };
 
 struct doctor_rail {
@@ -229,6 +244,9 @@ size_t doctor_facts_peer_find(const struct doctor_facts *facts, const char *name
 
 /* There is an RDMA device for it, also when the daemon cannot use it. */
 bool doctor_has_device(const struct doctor_rail *rail);
+/* RoCE or InfiniBand: it has a device whose port says so. */
+bool doctor_is_roce(const struct doctor_rail *rail);
+bool doctor_is_infiniband(const struct doctor_rail *rail);
 
 /*
  * Note a counter's value: as the first reading, or as the second of one that was

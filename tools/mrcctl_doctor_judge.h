@@ -23,10 +23,6 @@ const char *doctor_subject_path(const struct doctor_facts *facts, const struct d
 const char *doctor_subject_rails(const struct doctor_rail *a, const struct doctor_rail *b,
 				 char text[DOCTOR_SUBJECT_BYTES]);
 
-/* RoCE or InfiniBand: it has a device whose port says so. */
-bool doctor_is_roce(const struct doctor_rail *rail);
-bool doctor_is_infiniband(const struct doctor_rail *rail);
-
 /* The daemon is held to a limit of locked memory that is below what its rails and one program need. */
 bool doctor_is_memlock_short(const struct doctor_facts *facts);
 

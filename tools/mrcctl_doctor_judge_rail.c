@@ -31,16 +31,6 @@ const char *doctor_subject_rails(const struct doctor_rail *a, const struct docto
 	return text;
 }
 
-bool doctor_is_roce(const struct doctor_rail *rail)
-{
-	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "Ethernet") == 0;
-}
-
-bool doctor_is_infiniband(const struct doctor_rail *rail)
-{
-	return rail->rdma.device[0] != '\0' && strcmp(rail->rdma.link_layer, "InfiniBand") == 0;
-}
-
 bool doctor_same_mac(const struct doctor_mac *a, const struct doctor_mac *b)
 {
 	return a->is_known && b->is_known && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* "mlx5_0/1" of the rail's device. */
 static const char *doctor_rdma_port(const struct doctor_rail *rail, char text[96])
@@ -86,10 +87,83 @@ void doctor_judge_rdma_port(const struct doctor_facts *facts, struct doctor_repo
 	}
 }
 
+/* ---- how wide and fast an InfiniBand link is ---- */
+
+/* The lanes of one width, by its bit in PortInfo. */
+static const int doctor_widths[] = {1, 4, 8, 12, 2};
+static const char *const doctor_speeds[] = {"SDR", "DDR", "QDR", NULL, "FDR", "EDR", "HDR", "NDR"};
+
+static int doctor_lanes_most(uint8_t widths)
+{
+	int most = 0;
+
+	for (size_t i = 0; i < sizeof(doctor_widths) / sizeof(doctor_widths[0]); i++) {
+		if (widths >> i & 1 && doctor_widths[i] > most)
+			most = doctor_widths[i];
+	}
+	return most;
+}
+
+/* -1: none that is known. */
+static int doctor_speed_most(uint8_t speeds)
+{
+	int most = -1;
+
+	for (int i = 0; i < (int)(sizeof(doctor_speeds) / sizeof(doctor_speeds[0])); i++) {
+		if (speeds >> i & 1 && doctor_speeds[i] != NULL)
+			most = i;
+	}
+	return most;
+}
+
+static bool doctor_is_off(const struct doctor_link_end *end, int lanes, int speed)
+{
+	return end->is_known && (doctor_lanes_most(end->widths_enabled) < lanes ||
+				 doctor_speed_most(end->speeds_enabled) < speed);
+}
+
+/* What both ends support is what the link is to run at; where the other end does not tell, what ours does. */
+static void doctor_judge_link(const struct doctor_rail *rail, struct doctor_report *report)
+{
+	const struct doctor_link_end *own = &rail->rdma.own, *other = &rail->rdma.other;
+	uint8_t widths = own->widths_supported, speeds = own->speeds_supported;
+	int lanes = doctor_lanes_most(own->width_active);
+	int speed = doctor_speed_most(own->speed_active);
+	int lanes_most, speed_most;
+	char subject[DOCTOR_SUBJECT_BYTES], port[96], command[128];
+
+	if (other->is_known) {
+		widths &= other->widths_supported;
+		speeds &= other->speeds_supported;
+	}
+	/* A newer speed than those of the table has no bit in it. */
+	lanes_most = MAX(doctor_lanes_most(widths), lanes);
+	speed_most = MAX(doctor_speed_most(speeds), speed);
+	doctor_subject_rail(rail, subject);
+	if (lanes == 0 || speed < 0) {
+		doctor_unchecked(report, subject, "the port tells no width or speed that is known");
+		return;
+	}
+	if (lanes == lanes_most && speed == speed_most)
+		return;
+	snprintf(command, sizeof(command), "ibportstate -C %s -P %d -D 0 %d", rail->rdma.device,
+		 rail->rdma.port, rail->rdma.port);
+	doctor_found(report, subject, command, "%s runs at %dX %s; %s could at %dX %s%s%s",
+		     doctor_rdma_port(rail, port), lanes, doctor_speeds[speed],
+		     other->is_known ? "both ends of its cable" : "it", lanes_most,
+		     doctor_speeds[speed_most],
+		     doctor_is_off(own, lanes_most, speed_most) ? ", which is switched off here"
+								: "",
+		     doctor_is_off(other, lanes_most, speed_most)
+			     ? ", which is switched off at the other end"
+		     : other->is_known ? ""
+				       : " (the other end does not tell what it supports)");
+}
+
 /*
- * "100 Gb/sec (4X EDR)": the lanes. Cables have four (a split HDR or NDR cable
- * two), so one lane is a link that came up badly; and SDR, DDR or QDR is what
- * newer ports fall back to.
+ * "100 Gb/sec (4X EDR)": the lanes. For ports that cannot be asked what they
+ * support: most cables have four lanes (a split HDR or NDR cable two), so one is a
+ * link that came up badly; and one that is slower than its siblings fell back.
  */
 static int doctor_rate_lanes(const char *rate)
 {
@@ -108,6 +182,27 @@ static double doctor_rate_gbit(const char *rate)
 	return strtod(rate, NULL);
 }
 
+static void doctor_judge_rate(const struct doctor_rail *rail, double best,
+			      struct doctor_report *report)
+{
+	char subject[DOCTOR_SUBJECT_BYTES], port[96];
+	int lanes = doctor_rate_lanes(rail->rdma.rate);
+
+	doctor_subject_rail(rail, subject);
+	doctor_rdma_port(rail, port);
+	if (lanes == 0)
+		doctor_rdma_unread(rail, "the rate", report);
+	else if (lanes == 1)
+		doctor_found(report, subject, "ibstatus", "%s runs at %s: one lane", port,
+			     rail->rdma.rate);
+	else if (doctor_rate_gbit(rail->rdma.rate) < best)
+		doctor_found(report, subject, "ibstatus",
+			     "%s runs at %s, the best of its siblings at %.0f Gb/sec", port,
+			     rail->rdma.rate, best);
+	else if (rail->rdma.link_why[0] != '\0')
+		doctor_unchecked(report, subject, "%s", rail->rdma.link_why);
+}
+
 void doctor_judge_width(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	double best = 0;
@@ -119,22 +214,13 @@ void doctor_judge_width(const struct doctor_facts *facts, struct doctor_report *
 	}
 	for (size_t i = 0; i < facts->rail_count; i++) {
 		const struct doctor_rail *rail = &facts->rails[i];
-		char subject[DOCTOR_SUBJECT_BYTES], port[96];
-		int lanes = doctor_rate_lanes(rail->rdma.rate);
 
 		if (!doctor_is_infiniband(rail) || strstr(rail->rdma.state, "ACTIVE") == NULL)
 			continue;
-		doctor_subject_rail(rail, subject);
-		doctor_rdma_port(rail, port);
-		if (lanes == 0)
-			doctor_rdma_unread(rail, "the rate", report);
-		else if (lanes == 1)
-			doctor_found(report, subject, "ibstatus", "%s runs at %s: one lane", port,
-				     rail->rdma.rate);
-		else if (doctor_rate_gbit(rail->rdma.rate) < best)
-			doctor_found(report, subject, "ibstatus",
-				     "%s runs at %s, the best of its siblings at %.0f Gb/sec", port,
-				     rail->rdma.rate, best);
+		if (rail->rdma.own.is_known)
+			doctor_judge_link(rail, report);
+		else
+			doctor_judge_rate(rail, best, report);
 	}
 }
 

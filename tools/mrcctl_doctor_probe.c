@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrcctl_doctor_mad.h"
+
 #define DOCTOR_LINK_WORDS_MAX 127 /* of ethtool's masks: as the kernel counts them, in an int8 */
 
 uint64_t doctor_clock_ns(void)
@@ -332,7 +334,25 @@ static struct rtattr *doctor_attribute_find(void *at, int left, uint16_t type)
 	return NULL;
 }
 
-/* PFC as IEEE 802.1Q has it: which priorities may be paused (what `dcb pfc show` prints). */
+int64_t doctor_pfc_priorities(void *answer, size_t answer_bytes)
+{
+	struct nlmsghdr *got = answer; /* not const: the macros cast it away */
+	struct rtattr *ieee, *pfc;
+	struct ieee_pfc value;
+
+	if (!NLMSG_OK(got, answer_bytes) || got->nlmsg_len < NLMSG_LENGTH(sizeof(struct dcbmsg)))
+		return DOCTOR_UNKNOWN;
+	ieee = doctor_attribute_find((char *)NLMSG_DATA(got) + NLMSG_ALIGN(sizeof(struct dcbmsg)),
+				     (int)NLMSG_PAYLOAD(got, sizeof(struct dcbmsg)), DCB_ATTR_IEEE);
+	if (ieee == NULL)
+		return DOCTOR_UNKNOWN;
+	pfc = doctor_attribute_find(RTA_DATA(ieee), (int)RTA_PAYLOAD(ieee), DCB_ATTR_IEEE_PFC);
+	if (pfc == NULL || RTA_PAYLOAD(pfc) < sizeof(value))
+		return DOCTOR_UNKNOWN;
+	memcpy(&value, RTA_DATA(pfc), sizeof(value));
+	return value.pfc_en;
+}
+
 static void doctor_probe_pfc(int fd, struct doctor_rail *rail)
 {
 	struct doctor_dcb_ask ask = {
@@ -342,25 +362,13 @@ static void doctor_probe_pfc(int fd, struct doctor_rail *rail)
 		.dcb = {.dcb_family = AF_UNSPEC, .cmd = DCB_CMD_IEEE_GET},
 	};
 	uint8_t answer[8192] __attribute__((aligned(NLMSG_ALIGNTO))) = {0};
-	struct nlmsghdr *got = (struct nlmsghdr *)answer;
-	struct rtattr *ieee, *pfc;
-	struct ieee_pfc value;
 	ssize_t len;
 
 	doctor_attribute_add(&ask.head, DCB_ATTR_IFNAME, rail->interface,
 			     strlen(rail->interface) + 1);
 	len = doctor_netlink_ask(fd, &ask.head, answer, sizeof(answer));
-	if (len < (ssize_t)NLMSG_LENGTH(sizeof(struct dcbmsg)))
-		return;
-	ieee = doctor_attribute_find((char *)NLMSG_DATA(got) + NLMSG_ALIGN(sizeof(struct dcbmsg)),
-				     (int)NLMSG_PAYLOAD(got, sizeof(struct dcbmsg)), DCB_ATTR_IEEE);
-	if (ieee == NULL)
-		return;
-	pfc = doctor_attribute_find(RTA_DATA(ieee), (int)RTA_PAYLOAD(ieee), DCB_ATTR_IEEE_PFC);
-	if (pfc == NULL || RTA_PAYLOAD(pfc) < sizeof(value))
-		return;
-	memcpy(&value, RTA_DATA(pfc), sizeof(value));
-	rail->pfc_priorities = value.pfc_en;
+	if (len > 0)
+		rail->pfc_priorities = doctor_pfc_priorities(answer, (size_t)len);
 }
 
 static void doctor_probe_cards(struct doctor_facts *facts)
@@ -391,6 +399,7 @@ void doctor_probe(struct doctor_facts *facts)
 	doctor_probe_addresses(facts);
 	doctor_probe_routes(facts);
 	doctor_probe_cards(facts);
+	doctor_probe_links(facts);
 	doctor_probe_pings(facts);
 	doctor_probe_arps(facts);
 }

@@ -4,6 +4,7 @@
  *
  *	mrcctl_doctor_probe.c       addresses, routes, what a card could do
  *	mrcctl_doctor_probe_ping.c  does a packet as long as the MTU get through?
+ *	mrcctl_doctor_mad.c         what both ends of an InfiniBand link could do
  *	mrcctl_doctor_probe_arp.c   who answers on which rail, and which switch is there
  *
  * Sends a few small packets and some of the MTU's size on each rail, and takes
@@ -32,6 +33,12 @@ union doctor_address {
 bool doctor_address_parse(const char *text, union doctor_address *address_out, socklen_t *len_out);
 
 uint64_t doctor_clock_ns(void);
+
+/*
+ * Which priorities may be paused (PFC as IEEE 802.1Q has it, what `dcb pfc show`
+ * prints), of the kernel's answer to DCB_CMD_IEEE_GET: a mask, or DOCTOR_UNKNOWN.
+ */
+int64_t doctor_pfc_priorities(void *answer, size_t answer_bytes);
 
 void doctor_probe_pings(struct doctor_facts *facts);
 void doctor_probe_arps(struct doctor_facts *facts);

@@ -9,6 +9,10 @@
 
 #include <cmocka.h>
 
+#include <linux/dcbnl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
 #include "mrcctl_doctor_daemon.h"
 #include "mrcctl_doctor_judge.h"
 #include "mrcctl_doctor_probe.h"
@@ -160,12 +164,61 @@ static void an_lldp_frame_names_its_switch(void **state)
 	}
 }
 
+/* ---- PFC ---- */
+
+/* As `dcb` hears it of an interface with PFC on priority 3: the name, and of what IEEE 802.1Q has, ETS and PFC. */
+struct dcb_answer {
+	struct nlmsghdr head;
+	struct dcbmsg dcb;
+	struct nlattr name;
+	char name_text[8];
+	struct nlattr ieee;
+	struct nlattr ets;
+	struct ieee_ets ets_value;
+	uint8_t ets_pad[(4 - sizeof(struct ieee_ets) % 4) % 4];
+	struct nlattr pfc;
+	struct ieee_pfc pfc_value;
+};
+
+static void pfc_is_read_from_the_kernels_answer(void **state)
+{
+	struct dcb_answer answer = {
+		.head = {.nlmsg_len = sizeof(answer), .nlmsg_type = RTM_GETDCB},
+		.dcb = {.cmd = DCB_CMD_IEEE_GET},
+		.name = {sizeof(answer.name) + 5, DCB_ATTR_IFNAME},
+		.name_text = "eth0",
+		.ieee = {sizeof(answer) - offsetof(struct dcb_answer, ieee),
+			 DCB_ATTR_IEEE | NLA_F_NESTED},
+		.ets = {sizeof(answer.ets) + sizeof(answer.ets_value), DCB_ATTR_IEEE_ETS},
+		.ets_value = {.ets_cap = 8},
+		.pfc = {sizeof(answer.pfc) + sizeof(answer.pfc_value), DCB_ATTR_IEEE_PFC},
+		.pfc_value = {.pfc_cap = 8, .pfc_en = 1 << 3},
+	};
+
+	assert_int_equal(doctor_pfc_priorities(&answer, sizeof(answer)), 1 << 3);
+	answer.pfc_value.pfc_en = 0;
+	assert_int_equal(doctor_pfc_priorities(&answer, sizeof(answer)), 0);
+	/* However short it is cut, and where an interface has no PFC: unknown, and not off. */
+	for (size_t len = 0; len < sizeof(answer); len += 4) {
+		struct dcb_answer *copy = malloc(len + 1);
+
+		memcpy(copy, &answer, len);
+		if (len >= sizeof(copy->head))
+			copy->head.nlmsg_len = (uint32_t)len;
+		assert_int_equal(doctor_pfc_priorities(copy, len), DOCTOR_UNKNOWN);
+		free(copy);
+	}
+	answer.pfc.nla_type = DCB_ATTR_IEEE_PEER_PFC;
+	assert_int_equal(doctor_pfc_priorities(&answer, sizeof(answer)), DOCTOR_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_daemons_answers_become_facts),
 		cmocka_unit_test(answers_of_any_shape_are_borne),
 		cmocka_unit_test(an_lldp_frame_names_its_switch),
+		cmocka_unit_test(pfc_is_read_from_the_kernels_answer),
 	};
 
 	return cmocka_run_group_tests_name("doctor_facts", tests, NULL, NULL);
