@@ -67,5 +67,5 @@ finds one-network '^rails r2 and r3$' 'the same interface of b'
 # What is drained is meant, and counts for nothing.
 lab_mrcctl a drain r3 >/dev/null
 doctor a 1
-grep -q '^note rail r3 (r3): a rail is drained' "$doctor_report" || lab_fail "a drained rail is not noted"
+grep -q '^note rail r3 (r3): a rail is drained \[rail-drained\]$' "$doctor_report" || lab_fail "a drained rail is not noted"
 e2e_end

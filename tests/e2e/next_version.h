@@ -28,4 +28,7 @@ enum {
 #define MRCD_IMAGE_VERSION        ((uint32_t)NEXT_IMAGE)
 #define MRCD_IMAGE_VERSION_OLDEST (MRCD_IMAGE_VERSION - 1U)
 
+#undef MRC_VERSION
+#define MRC_VERSION "99.0.0"
+
 #endif

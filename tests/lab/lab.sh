@@ -476,12 +476,13 @@ lab_relay_make() { # RAIL
 	local rail=$1 control=$LAB_DIR/host/relay-$1
 	mkfifo "$control"
 	"$LAB_RELAY" --end "$(lab_namespace a):r$rail:$((1001 + rail))" --end "$(lab_namespace b):r$rail:$((2001 + rail))" \
-		--mtu "$LAB_MTU" --seed "$((rail + 1))" --control "$control" \
+		--mtu "$LAB_MTU" ${LAB_RELAY_SPEED:+--speed "$LAB_RELAY_SPEED"} --seed "$((rail + 1))" --control "$control" \
 		>"$LAB_DIR/log/relay-$rail.out" 2>"$LAB_DIR/log/relay-$rail.err" </dev/null &
 	lab_remember "$!" "relay-$rail"
 	lab_wait_for "the relay of rail $rail" 5 lab_relay_answered "$rail" 0
 }
 
+# LAB_RELAY_SPEED: in Mb/s, what the rails to be made say of their speed.
 # lab_relay RAIL COMMAND...: tells a rail's relay, and prints its answer (JSON). As `delay 1ms loss 1% burst 8`,
 # `way ab delay 5ms`, `clear`, `counters`: see relay.c.
 lab_relay() {

@@ -2,7 +2,7 @@
 /*
  * relay - a rail whose cable is this process: delay, jitter, loss in bursts, duplication
  *
- *	relay --end NETNS:NAME:INDEX --end NETNS:NAME:INDEX --control FIFO [--mtu N] [--seed N]
+ *	relay --end NETNS:NAME:INDEX --end NETNS:NAME:INDEX --control FIFO [--mtu N] [--speed N] [--seed N]
  *
  * Makes a TUN device in each of two network namespaces and carries packets
  * between them. When one end is set down, the other loses its carrier, as with
@@ -30,9 +30,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <linux/ethtool.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -108,6 +110,8 @@ struct relay {
 	struct end ends[2];
 	struct way ways[2]; /* [0]: from ends[0] to ends[1] */
 	unsigned mtu;
+	unsigned
+		speed_mbits; /* that both devices are to say they have; 0: as the kernel makes them */
 	const char *control_path;
 	int control_fd;
 	int signal_fd;
@@ -190,7 +194,21 @@ static void end_mtu(const struct end *end, unsigned mtu)
 	close(fd);
 }
 
-static void end_open(struct end *end, unsigned mtu)
+/* What a TUN device says of its speed holds nothing up. */
+static void end_speed(const struct end *end, unsigned mbits)
+{
+	struct ethtool_cmd settings = {.cmd = ETHTOOL_SSET, .duplex = DUPLEX_FULL};
+	struct ifreq request = {.ifr_data = (void *)&settings};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ethtool_cmd_speed_set(&settings, mbits);
+	memcpy(request.ifr_name, end->name, sizeof(request.ifr_name));
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request) < 0)
+		quit(1, "%s: speed of %u Mb/s: %s", end->name, mbits, strerror(errno));
+	close(fd);
+}
+
+static void end_open(struct end *end, unsigned mtu, unsigned speed_mbits)
 {
 	struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
 	struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR};
@@ -212,6 +230,8 @@ static void end_open(struct end *end, unsigned mtu)
 		quit(1, "%s in %s: %s", end->name, end->netns, strerror(errno));
 	end->index = (int)if_nametoindex(end->name);
 	end_mtu(end, mtu);
+	if (speed_mbits > 0)
+		end_speed(end, speed_mbits);
 	end->link_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (end->link_fd < 0 ||
 	    bind(end->link_fd, (const struct sockaddr *)&links, sizeof(links)) < 0)
@@ -534,6 +554,7 @@ static void usage(FILE *out)
 	      "  --end NETNS:NAME:INDEX  a TUN device to make there; twice\n"
 	      "  --control FIFO          where commands come from; made if it is not there\n"
 	      "  --mtu N                 of both devices (1500)\n"
+	      "  --speed N               in Mb/s, that both devices say they have\n"
 	      "  --seed N                of chance (1)\n"
 	      "  --help                  this text\n",
 	      out);
@@ -566,9 +587,13 @@ static void option_end(struct end *end, char *text)
 static void options_take(struct relay *relay, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"end", required_argument, NULL, 'e'},     {"mtu", required_argument, NULL, 'm'},
-		{"control", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+		{"end", required_argument, NULL, 'e'},
+		{"mtu", required_argument, NULL, 'm'},
+		{"control", required_argument, NULL, 'c'},
+		{"seed", required_argument, NULL, 's'},
+		{"speed", required_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option, end_count = 0;
 
@@ -581,6 +606,9 @@ static void options_take(struct relay *relay, int argc, char **argv)
 			break;
 		case 'm':
 			relay->mtu = option_number("--mtu", optarg, 68, 65535);
+			break;
+		case 'p':
+			relay->speed_mbits = option_number("--speed", optarg, 1, 1000000);
 			break;
 		case 'c':
 			relay->control_path = optarg;
@@ -630,7 +658,7 @@ static void relay_init(struct relay *relay)
 		quit(1, "%s: %s", relay->control_path, strerror(errno));
 	for (unsigned i = 0; i < 2; i++) {
 		relay->ways[i].setting = setting_clear;
-		end_open(&relay->ends[i], relay->mtu);
+		end_open(&relay->ends[i], relay->mtu, relay->speed_mbits);
 		watch(relay, relay->ends[i].fd, SOURCE_END + i);
 		watch(relay, relay->ends[i].link_fd, SOURCE_LINK + i);
 	}

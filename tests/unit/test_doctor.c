@@ -602,6 +602,85 @@ static void every_check_is_provoked_by_some_case(void **state)
 	}
 }
 
+/* ---- the table in tests/README.md ---- */
+
+#define TABLE_BEGIN "## What mrcctl doctor finds"
+
+/* All of a file below tests/. The caller's. */
+static char *file_read(const char *name)
+{
+	char path[512], *text;
+	FILE *file;
+	long len;
+
+	snprintf(path, sizeof(path), MRC_SOURCE_DIR "/tests/%s", name);
+	file = fopen(path, "re");
+	if (file == NULL)
+		fail_msg("%s: %s", path, strerror(errno));
+	assert_int_equal(fseek(file, 0, SEEK_END), 0);
+	len = ftell(file);
+	assert_true(len > 0);
+	rewind(file);
+	text = malloc((size_t)len + 1);
+	assert_non_null(text);
+	assert_int_equal(fread(text, 1, (size_t)len, file), len);
+	text[len] = '\0';
+	fclose(file);
+	return text;
+}
+
+static bool is_check(const char *id)
+{
+	for (size_t i = 0; i < DOCTOR_CHECK_COUNT; i++) {
+		if (strcmp(doctor_checks[i].id, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Each row names a file and the checks it provokes, in backticks; and what it names stands in that file. */
+static void each_check_has_the_test_that_provokes_it_in_the_table(void **state)
+{
+	bool is_listed[DOCTOR_CHECK_COUNT] = {false};
+	char *readme = file_read("README.md"), *end, *row, *rest = NULL;
+	char *table = strstr(readme, TABLE_BEGIN);
+
+	assert_non_null(table);
+	table += strlen(TABLE_BEGIN);
+	end = strstr(table, "\n## ");
+	if (end != NULL)
+		*end = '\0';
+	for (row = strtok_r(table, "\n", &rest); row != NULL; row = strtok_r(NULL, "\n", &rest)) {
+		char *word, *words = NULL, *test = NULL;
+
+		if (strncmp(row, "| `", 3) != 0)
+			continue;
+		/* What stands between backticks is every second word. */
+		(void)strtok_r(row, "`", &words);
+		for (size_t n = 0; (word = strtok_r(NULL, "`", &words)) != NULL; n++) {
+			if (n == 0) {
+				test = file_read(word);
+			} else if (n % 2 == 0) {
+				if (!is_check(word) || strstr(test, word) == NULL)
+					fail_msg("%s is %s", word,
+						 is_check(word)
+							 ? "not in the test that the table names"
+							 : "no check of doctor's");
+				for (size_t i = 0; i < DOCTOR_CHECK_COUNT; i++)
+					is_listed[i] = is_listed[i] ||
+						       strcmp(doctor_checks[i].id, word) == 0;
+			}
+		}
+		free(test);
+	}
+	free(readme);
+	for (size_t i = 0; i < DOCTOR_CHECK_COUNT; i++) {
+		if (!is_listed[i])
+			fail_msg("tests/README.md names no test that provokes %s",
+				 doctor_checks[i].id);
+	}
+}
+
 /* Of a host about which nothing could be read nothing may be called healthy in silence. */
 static void what_is_not_known_is_said_to_be_unchecked(void **state)
 {
@@ -873,6 +952,7 @@ int main(void)
 		cmocka_unit_test(infiniband_may_be_healthy_too),
 		cmocka_unit_test(each_thing_that_is_wrong_is_found_and_named),
 		cmocka_unit_test(every_check_is_provoked_by_some_case),
+		cmocka_unit_test(each_check_has_the_test_that_provokes_it_in_the_table),
 		cmocka_unit_test(what_is_not_known_is_said_to_be_unchecked),
 		cmocka_unit_test(devices_of_which_nothing_can_be_read_are_said_to_be_unchecked),
 		cmocka_unit_test(what_is_meant_or_harmless_is_no_finding),
