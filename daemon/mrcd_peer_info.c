@@ -137,8 +137,9 @@ static json_t *mrcd_peer_path_json(const struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_set(path, "flaps", peer->paths[index].flaps);
 	if (peer->paths[index].flaps > 0)
 		mrcd_peer_set(path, "flap_age_ns", now_ns - peer->paths[index].flapped_ns);
+	/* Of a path that has been in one state from the start: since then, not since the machine's. */
 	mrcd_peer_set(path, "state_age_ns",
-		      now_ns > info.state_since_ns ? now_ns - info.state_since_ns : 0);
+		      now_ns - MRC_MAX(info.state_since_ns, peer->worker->start_ns));
 	mrcd_health_describe_path(health, now_ns, path);
 	if (about != NULL)
 		json_object_set_new(path, "about", mrcd_about_peer_json(about));
