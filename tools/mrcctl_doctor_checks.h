@@ -34,6 +34,10 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "a driver does not answer", \
 	  "The card's firmware may hang: its speed and state are not known, and whoever asks the kernel for interfaces waits.", \
 	  "Look for the driver's messages in the kernel's log; drain the rail, and reset or exchange the card.") \
+	X("peer-down", ERROR, doctor_judge_peer_down, \
+	  "a peer is not reached", \
+	  "Programs here that talk to it wait, and no channel to it can be opened.", \
+	  "See that its daemon runs (mrcctl status there), and that addresses, ports and keys of the two files agree; its log and ours have the reasons.") \
 	X("path-down", ERROR, doctor_judge_path_down, \
 	  "a path is not in service", \
 	  "Messages go by the other paths, with less room and less to fall back on.", \

@@ -42,6 +42,7 @@ struct doctor_rail *doctor_facts_rail_add(struct doctor_facts *facts)
 		.speed_configured_bits_per_s = DOCTOR_UNKNOWN,
 		.receive_bytes = DOCTOR_UNKNOWN,
 		.ifindex = DOCTOR_UNKNOWN,
+		.is_up = DOCTOR_UNKNOWN,
 		.mtu = DOCTOR_UNKNOWN,
 		.speed_bits_per_s = DOCTOR_UNKNOWN,
 		.numa_node = DOCTOR_UNKNOWN,

@@ -98,6 +98,7 @@ struct doctor_rail {
 	/* From sysfs and procfs. */
 	bool is_read; /* the interface is there and was read */
 	int64_t ifindex;
+	int64_t is_up; /* 0: somebody took it down here */
 	int64_t mtu;
 	int64_t speed_bits_per_s;
 	int64_t numa_node;

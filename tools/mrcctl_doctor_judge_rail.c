@@ -46,10 +46,13 @@ void doctor_judge_carrier(const struct doctor_facts *facts, struct doctor_report
 
 		if (rail->has_carrier || rail->is_drained || rail->drill[0] != '\0')
 			continue;
-		snprintf(command, sizeof(command), "ip -s link show dev %s", rail->interface);
+		snprintf(command, sizeof(command),
+			 rail->is_up == 0 ? "ip link set dev %s up" : "ip -s link show dev %s",
+			 rail->interface);
 		doctor_found(report, doctor_subject_rail(rail, subject),
 			     rail->interface[0] != '\0' ? command : NULL, "no carrier%s",
-			     rail->is_read || rail->interface[0] == '\0'
+			     rail->is_up == 0 ? ": its interface was taken down on this host"
+			     : rail->is_read || rail->interface[0] == '\0'
 				     ? ""
 				     : ": there is no interface of that name");
 	}
@@ -69,22 +72,78 @@ void doctor_judge_driver(const struct doctor_facts *facts, struct doctor_report 
 	}
 }
 
+/* And nobody wants it to be. */
+static bool doctor_is_down(const struct doctor_path *path)
+{
+	return strcmp(path->state, "GOOD") != 0 && strcmp(path->state, "DENIED") != 0 &&
+	       !path->is_drilled;
+}
+
+/* "; the last reason is carrier" */
+static const char *doctor_last_reason(const struct doctor_path *path, char text[64])
+{
+	bool has_any = path->reason[0] != '\0' && strcmp(path->reason, "none") != 0;
+
+	snprintf(text, 64, "%s%s", has_any ? "; the last reason is " : "",
+		 has_any ? path->reason : "");
+	return text;
+}
+
+/* Which paths of a peer are not in service, and the one that has been so for the least time. All that it has? */
+static bool doctor_is_peer_down(const struct doctor_facts *facts, size_t peer, size_t *count_out,
+				const struct doctor_path **latest_out)
+{
+	const struct doctor_path *latest = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct doctor_path *path = &facts->paths[i];
+
+		if (path->peer != peer)
+			continue;
+		if (!doctor_is_down(path))
+			return false;
+		count++;
+		if (latest == NULL || path->state_age_ns < latest->state_age_ns)
+			latest = path;
+	}
+	*count_out = count;
+	*latest_out = latest;
+	return count > 0;
+}
+
+void doctor_judge_peer_down(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	for (size_t i = 0; i < facts->peer_count; i++) {
+		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES], reason[64];
+		const struct doctor_path *latest;
+		size_t count;
+
+		if (!doctor_is_peer_down(facts, i, &count, &latest))
+			continue;
+		snprintf(subject, sizeof(subject), "peer %s", facts->peers[i].name);
+		doctor_found(report, subject, "journalctl -u mrcd | tail -n 50",
+			     "none of its %zu path%s is in service, for %s%s", count,
+			     count == 1 ? "" : "s", mrcctl_unit_span(latest->state_age_ns, span),
+			     doctor_last_reason(latest, reason));
+	}
+}
+
+/* Those that have a cause of their own: not a peer that is away, and not a rail without a carrier. */
 void doctor_judge_path_down(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	for (size_t i = 0; i < facts->path_count; i++) {
-		const struct doctor_path *path = &facts->paths[i];
-		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES];
+		const struct doctor_path *path = &facts->paths[i], *latest;
+		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES], reason[64];
+		size_t count;
 
-		if (strcmp(path->state, "GOOD") == 0 || strcmp(path->state, "DENIED") == 0 ||
-		    path->is_drilled)
+		if (!doctor_is_down(path) || !facts->rails[path->rail].has_carrier ||
+		    doctor_is_peer_down(facts, path->peer, &count, &latest))
 			continue;
 		doctor_found(report, doctor_subject_path(facts, path, subject),
-			     "journalctl -u mrcd | tail -n 50", "%s for %s%s%s", path->state,
+			     "journalctl -u mrcd | tail -n 50", "%s for %s%s", path->state,
 			     mrcctl_unit_span(path->state_age_ns, span),
-			     strcmp(path->reason, "none") != 0 && path->reason[0] != '\0'
-				     ? "; it last left service for: "
-				     : "",
-			     strcmp(path->reason, "none") != 0 ? path->reason : "");
+			     doctor_last_reason(path, reason));
 	}
 }
 

@@ -29,14 +29,19 @@ uint64_t doctor_clock_ns(void)
 
 bool doctor_address_parse(const char *text, union doctor_address *address_out, socklen_t *len_out)
 {
+	char host[INET6_ADDRSTRLEN];
+
 	memset(address_out, 0, sizeof(*address_out));
 	if (inet_pton(AF_INET, text, &address_out->v4.sin_addr) == 1) {
 		address_out->v4.sin_family = AF_INET;
 		*len_out = sizeof(address_out->v4);
 		return true;
 	}
-	if (inet_pton(AF_INET6, text, &address_out->v6.sin6_addr) == 1) {
+	snprintf(host, sizeof(host), "%.*s", (int)strcspn(text, "%"), text);
+	if (inet_pton(AF_INET6, host, &address_out->v6.sin6_addr) == 1) {
 		address_out->v6.sin6_family = AF_INET6;
+		if (text[strlen(host)] == '%')
+			address_out->v6.sin6_scope_id = if_nametoindex(text + strlen(host) + 1);
 		*len_out = sizeof(address_out->v6);
 		return true;
 	}
@@ -206,6 +211,13 @@ static void doctor_probe_route(int fd, struct doctor_path *path, const struct do
 	if (!doctor_address_parse(path->address, &to, &len))
 		return;
 	path->family = to.any.sa_family;
+	/* A link-local address is on the interface that it names, and has no route. */
+	if (to.any.sa_family == AF_INET6 && to.v6.sin6_scope_id != 0) {
+		path->route_asked = DOCTOR_YES;
+		if (if_indextoname(to.v6.sin6_scope_id, path->route_interface) == NULL)
+			path->route_error = ENODEV;
+		return;
+	}
 	if (!doctor_address_parse(rail->address, &from, &len) ||
 	    from.any.sa_family != to.any.sa_family || rail->address_is_here != 1)
 		return;

@@ -29,7 +29,7 @@ union doctor_address {
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
 };
-/* A numeric address; false: it is none. */
+/* A numeric address, of IPv6 also with %INTERFACE; false: it is none. */
 bool doctor_address_parse(const char *text, union doctor_address *address_out, socklen_t *len_out);
 
 uint64_t doctor_clock_ns(void);

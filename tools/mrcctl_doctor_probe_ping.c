@@ -46,6 +46,17 @@ static uint16_t doctor_checksum(const uint8_t *bytes, size_t len)
 	return htons((uint16_t)~sum);
 }
 
+/* A link-local one is bound on its interface only. */
+static bool doctor_own_address(const struct doctor_rail *rail, union doctor_address *own_out,
+			       socklen_t *len_out)
+{
+	if (!doctor_address_parse(rail->address, own_out, len_out))
+		return false;
+	if (own_out->any.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&own_out->v6.sin6_addr))
+		own_out->v6.sin6_scope_id = (uint32_t)rail->ifindex;
+	return true;
+}
+
 /* A socket for pings on this rail: raw, or what ping_group_range allows. Negative errno. */
 static int doctor_ping_socket(int family, const struct doctor_rail *rail)
 {
@@ -70,7 +81,7 @@ static int doctor_ping_socket(int family, const struct doctor_rail *rail)
 	if (r < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, rail->interface,
 		       (socklen_t)strlen(rail->interface) + 1) < 0 ||
-	    !doctor_address_parse(rail->address, &own, &len) || bind(fd, &own.any, len) < 0) {
+	    !doctor_own_address(rail, &own, &len) || bind(fd, &own.any, len) < 0) {
 		r = errno != 0 ? -errno : -EINVAL;
 		close(fd);
 		return r;

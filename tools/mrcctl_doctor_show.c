@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mrcctl_doctor_show.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DOCTOR_TEXT_COLUMNS 78 /* of lines, behind their indent */
 #define DOCTOR_INDENT       6
+#define DOCTOR_ID_INDENT    18 /* the longest id, and a space */
 
 bool doctor_is_healthy(const struct doctor_report *report)
 {
@@ -29,16 +31,16 @@ static size_t doctor_unchecked_checks(const struct doctor_report *report)
 }
 
 /* "why   It carries nothing, and with each ..." over as many lines as it takes. */
-static void doctor_show_text(const char *label, const char *text, FILE *out)
+static void doctor_show_text(const char *label, int indent, const char *text, FILE *out)
 {
 	int column = 0;
 
-	fprintf(out, "  %-*s", DOCTOR_INDENT, label);
+	fprintf(out, "  %-*s", indent, label);
 	while (*text != '\0') {
 		int len = (int)strcspn(text, " ");
 
-		if (column > 0 && column + 1 + len > DOCTOR_TEXT_COLUMNS - DOCTOR_INDENT) {
-			fprintf(out, "\n  %*s", DOCTOR_INDENT, "");
+		if (column > 0 && column + 1 + len > DOCTOR_TEXT_COLUMNS - indent) {
+			fprintf(out, "\n  %*s", indent, "");
 			column = 0;
 		}
 		column += fprintf(out, "%s%.*s", column > 0 ? " " : "", len, text);
@@ -62,9 +64,9 @@ static void doctor_show_finding(const struct doctor_finding *finding, bool has_c
 	fprintf(out, "%s%s%s %s: %s [%s]\n", doctor_colour(check->severity, has_colour),
 		doctor_severity_name(check->severity), has_colour ? "\033[0m" : "",
 		finding->subject, check->title, check->id);
-	doctor_show_text("seen", finding->seen, out);
-	doctor_show_text("why", check->why, out);
-	doctor_show_text("do", check->what_to_do, out);
+	doctor_show_text("seen", DOCTOR_INDENT, finding->seen, out);
+	doctor_show_text("why", DOCTOR_INDENT, check->why, out);
+	doctor_show_text("do", DOCTOR_INDENT, check->what_to_do, out);
 	/* Never broken over lines: it is to be copied. */
 	if (finding->command[0] != '\0')
 		fprintf(out, "  %*s%s\n", DOCTOR_INDENT, "", finding->command);
@@ -99,6 +101,44 @@ static void doctor_show_summary(const struct doctor_facts *facts,
 	fputc('\n', out);
 }
 
+static bool doctor_is_alike(const struct doctor_finding *a, const struct doctor_finding *b)
+{
+	return a->check == b->check && strcmp(a->seen, b->seen) == 0;
+}
+
+/* What could not be done for one reason is told once, with all that it could not be done for. */
+static void doctor_show_unchecked(const struct doctor_report *report, FILE *out)
+{
+	const struct doctor_finding *all = report->unchecked;
+
+	if (report->unchecked_count > 0)
+		fprintf(out, "not checked:\n");
+	for (size_t i = 0; i < report->unchecked_count; i++) {
+		char *text = NULL;
+		size_t text_bytes = 0, first = 0;
+		FILE *line;
+
+		while (!doctor_is_alike(&all[first], &all[i]))
+			first++;
+		if (first < i)
+			continue;
+		line = open_memstream(&text, &text_bytes);
+		if (line == NULL)
+			abort();
+		for (size_t n = i; n < report->unchecked_count; n++) {
+			if (doctor_is_alike(&all[n], &all[i]))
+				fprintf(line, "%s%s", n > i ? ", " : "", all[n].subject);
+		}
+		fprintf(line, ": %s", all[i].seen);
+		if (fclose(line) != 0)
+			abort();
+		doctor_show_text(all[i].check->id, DOCTOR_ID_INDENT, text, out);
+		free(text);
+	}
+	if (report->unchecked_count > 0)
+		fputc('\n', out);
+}
+
 void doctor_show(const struct doctor_facts *facts, const struct doctor_report *report,
 		 bool is_verbose, bool has_colour, FILE *out)
 {
@@ -108,13 +148,8 @@ void doctor_show(const struct doctor_facts *facts, const struct doctor_report *r
 				doctor_show_finding(&report->findings[i], has_colour, out);
 		}
 	}
-	if (is_verbose && report->unchecked_count > 0) {
-		fprintf(out, "not checked:\n");
-		for (size_t i = 0; i < report->unchecked_count; i++)
-			fprintf(out, "  %-16s %s: %s\n", report->unchecked[i].check->id,
-				report->unchecked[i].subject, report->unchecked[i].seen);
-		fputc('\n', out);
-	}
+	if (is_verbose)
+		doctor_show_unchecked(report, out);
 	doctor_show_summary(facts, report, is_verbose, out);
 }
 

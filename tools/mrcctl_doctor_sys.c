@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,12 +197,15 @@ static void doctor_sys_ecn(struct doctor_rail *rail, const char *root)
 static void doctor_sys_interface(struct doctor_rail *rail, const char *root)
 {
 	char card[PATH_MAX];
-	int64_t mbits;
+	int64_t mbits, flags;
 
 	rail->ifindex = doctor_sys_number(root, "/sys/class/net/%s/ifindex", rail->interface);
 	if (rail->ifindex == DOCTOR_UNKNOWN)
 		return;
 	rail->is_read = true;
+	flags = doctor_sys_number(root, "/sys/class/net/%s/flags", rail->interface);
+	if (flags != DOCTOR_UNKNOWN)
+		rail->is_up = (flags & IFF_UP) != 0;
 	rail->mtu = doctor_sys_number(root, "/sys/class/net/%s/mtu", rail->interface);
 	mbits = doctor_sys_number(root, "/sys/class/net/%s/speed", rail->interface);
 	if (mbits > 0)

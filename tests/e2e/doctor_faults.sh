@@ -10,6 +10,10 @@ LAB_USER=root # may be looked at, and is loaded with more than its own libraries
 lab_up 2 4    # nothing is sent here, and rails without `speed:` are compared by that of their interfaces
 stuck=$LAB_DIR/stuck
 LAB_WRAP="env STUCK=$stuck LD_PRELOAD=$E2E_BIN/libstuck.so" lab_mrcd a
+lab_wait_for "a to miss b" 10 e2e_is a paths 'all(.[]; .reason == "connect")'
+doctor a 1 --json --seconds 0
+finds peer-down '^peer b$' '^none of its 4 paths is in service, for [0-9.]+ m?s; the last reason is connect$'
+finds_not path-down
 lab_mrcd b
 told() { # MTUs by rail: each end has told about itself on each path
 	lab_wait_for "a and b to know of each other" 15 both_know "$1"
@@ -46,7 +50,7 @@ doctor a 1 --json --seconds 1
 finds driver-silent '^rail r0 \(r0\)$' 'owed the daemon an answer for [0-9.]+ s'
 finds rail-mtu '^all rails$' 'r0 1400, r1 1500'
 finds rail-carrier '^rail r2 \(r2\)$' '^no carrier$'
-finds path-down '^rail r2 to b$' .
+finds_not path-down # which is said with its carrier
 finds one-network '^rails r1 and r3$' 'the switch 02:00:5e:00:53:01 spine-1 \(LLDP\)'
 finds peer-drained '^peer b$' .
 rm "$stuck.hang"

@@ -153,6 +153,11 @@ WRONG(no_carrier)
 {
 	f->rails[1].has_carrier = false;
 }
+WRONG(taken_down)
+{
+	no_carrier(f);
+	f->rails[1].is_up = 0;
+}
 WRONG(driver_hangs)
 {
 	f->rails[1].driver_silent_ns = 12000000000;
@@ -161,6 +166,14 @@ WRONG(path_connecting)
 {
 	strcpy(f->paths[1].state, "CONNECTING");
 	strcpy(f->paths[1].reason, "connect");
+}
+WRONG(peer_away)
+{
+	for (int i = 0; i < 2; i++) {
+		strcpy(f->paths[i].state, "CONNECTING");
+		strcpy(f->paths[i].reason, "connect");
+		f->paths[i].state_age_ns = (uint64_t)(2 - i) * 1000000000;
+	}
 }
 WRONG(drained)
 {
@@ -439,9 +452,13 @@ static const struct {
 	const char *id;
 	const char *subject, *seen, *command; /* parts of them; NULL: whatever */
 } cases[] = {
+	{taken_down, "rail-carrier", "rail r1", "was taken down on this host",
+	 "ip link set dev eth1 up"},
 	{driver_hangs, "driver-silent", "rail r1 (eth1)", "owed the daemon an answer for 12 s",
 	 "dmesg"},
 	{no_carrier, "rail-carrier", "rail r1 (eth1)", "no carrier", "ip -s link show dev eth1"},
+	{peer_away, "peer-down", "peer b",
+	 "none of its 2 paths is in service, for 1 s; the last reason is connect", NULL},
 	{path_connecting, "path-down", "rail r1 to b", "connect", NULL},
 	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
 	{drill_here, "rail-drill", "rail r1", "in a drill: down", "mrcctl events"},
@@ -686,10 +703,12 @@ static void what_is_not_known_is_said_to_be_unchecked(void **state)
 {
 	static const char *const silent[] = {
 		/* known from the daemon, or only of what the daemon says is there */
-		"rail-carrier",   "driver-silent", "path-down", "rail-drained", "rail-drill",
-		"path-degraded",  "peer-drained",  "rail-type", "shared-card",  "ipoib",
-		"rdma-missing",   "rdma-gid",      "rdma-port", "rdma-width",   "pci-link",
-		"subnet-manager", "roce-lossless", "roce-dscp", "memlock",      "version-rdma-core",
+		"rail-carrier",      "driver-silent", "path-down",     "rail-drained",
+		"rail-drill",        "peer-down",     "path-degraded", "peer-drained",
+		"rail-type",         "shared-card",   "ipoib",         "rdma-missing",
+		"rdma-gid",          "rdma-port",     "rdma-width",    "pci-link",
+		"subnet-manager",    "roce-lossless", "roce-dscp",     "memlock",
+		"version-rdma-core",
 	};
 	struct doctor_facts facts;
 	struct doctor_report report;
@@ -865,7 +884,7 @@ static void shown_is(const struct doctor_facts *facts, bool is_verbose, const ch
 static void healthy_is_one_line(void **state)
 {
 	struct doctor_facts facts;
-	char want[200];
+	char want[300];
 
 	healthy(&facts);
 	snprintf(want, sizeof(want), "healthy: %d checks of 2 rails and 1 peer\n",
@@ -877,10 +896,16 @@ static void healthy_is_one_line(void **state)
 		 "(-v lists them)\n",
 		 DOCTOR_CHECK_COUNT);
 	shown_is(&facts, false, want);
+	/* What is not known of both for one reason is said once. */
+	facts.rails[0].numa_node = DOCTOR_UNKNOWN;
+	facts.seconds = 0;
 	snprintf(want, sizeof(want),
-		 "not checked:\n  rail-numa        rail r1 (eth1): the kernel knows no NUMA node "
-		 "of its interface\n\nhealthy: %d checks of 2 rails and 1 peer; 1 could not be "
-		 "done, or not for all\n",
+		 "not checked:\n"
+		 "  rail-numa         rail r0 (eth0), rail r1 (eth1): the kernel knows no NUMA\n"
+		 "                    node of its interface\n"
+		 "  errors-rising     all counters: they were read once only\n"
+		 "\n"
+		 "healthy: %d checks of 2 rails and 1 peer; 2 could not be done, or not for all\n",
 		 DOCTOR_CHECK_COUNT);
 	shown_is(&facts, true, want);
 	doctor_facts_fini(&facts);

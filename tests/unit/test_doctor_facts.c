@@ -12,6 +12,7 @@
 #include <linux/dcbnl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 
 #include "mrcctl_doctor_daemon.h"
 #include "mrcctl_doctor_judge.h"
@@ -134,6 +135,22 @@ static void answers_of_any_shape_are_borne(void **state)
 	}
 }
 
+/* ---- addresses ---- */
+
+static void an_address_of_ipv6_may_name_its_interface(void **state)
+{
+	union doctor_address address;
+	socklen_t len;
+
+	assert_true(doctor_address_parse("fe80::1%lo", &address, &len));
+	assert_int_equal(len, sizeof(address.v6));
+	assert_int_equal(address.v6.sin6_scope_id, if_nametoindex("lo"));
+	assert_true(doctor_address_parse("fd00::1", &address, &len));
+	assert_int_equal(address.v6.sin6_scope_id, 0);
+	assert_false(doctor_address_parse("host.example%lo", &address, &len));
+	assert_false(doctor_address_parse("", &address, &len));
+}
+
 /* ---- LLDP ---- */
 
 static void an_lldp_frame_names_its_switch(void **state)
@@ -217,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_daemons_answers_become_facts),
 		cmocka_unit_test(answers_of_any_shape_are_borne),
+		cmocka_unit_test(an_address_of_ipv6_may_name_its_interface),
 		cmocka_unit_test(an_lldp_frame_names_its_switch),
 		cmocka_unit_test(pfc_is_read_from_the_kernels_answer),
 	};
