@@ -360,12 +360,13 @@ json_t *mrcd_about_json(struct mrcd_worker *worker)
 	}
 	for (uint32_t i = 0; i < worker->peer_count; i++)
 		json_array_append_new(peers, mrcd_about_clock_json(worker, worker->peers[i]));
-	return json_pack("{s:s s:I s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
+	return json_pack("{s:s s:I s:b s:s s:s s:s s:i s:I s:b s:b s:I s:b s:I s:o s:o}", "host",
 			 conf->host, "draining_ns", (json_int_t)mrcd_drain_age_ns(worker),
-			 "version", MRC_VERSION, "kernel", host.release, "rdma_core",
-			 mrcd_about_rdma_core(worker), "pid", (int)getpid(), "memlock_bytes",
-			 mrcd_about_memlock(), "may_lock", (int)mrcd_about_may(CAP_IPC_LOCK),
-			 "may_bind", (int)mrcd_about_may(CAP_NET_RAW), "huge_page_bytes",
+			 "configuration_former", (int)conf->is_former, "version", MRC_VERSION,
+			 "kernel", host.release, "rdma_core", mrcd_about_rdma_core(worker), "pid",
+			 (int)getpid(), "memlock_bytes", mrcd_about_memlock(), "may_lock",
+			 (int)mrcd_about_may(CAP_IPC_LOCK), "may_bind",
+			 (int)mrcd_about_may(CAP_NET_RAW), "huge_page_bytes",
 			 is_any_page ? 0 : (json_int_t)conf->clients.huge_page_bytes,
 			 "huge_pages_any", (int)is_any_page, "arena_bytes",
 			 (json_int_t)conf->clients.send_arena_bytes +

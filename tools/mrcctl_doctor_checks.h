@@ -54,6 +54,10 @@ enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 	  "this host is being drained", \
 	  "No program here can open a channel or offer a service, and none of another host can reach one.", \
 	  "Give it back when the maintenance is done.") \
+	X("configuration", WARNING, doctor_judge_configuration, \
+	  "the configuration file has errors", \
+	  "The daemon goes on with what was in force before, for its programs; started with none of them it would not start.", \
+	  "Mend the file, and have it read again.") \
 	X("peer-drained", NOTE, doctor_judge_peer_drained, \
 	  "a peer is being drained", \
 	  "It takes no new channels; those that are open go on.", \

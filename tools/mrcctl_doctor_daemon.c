@@ -67,6 +67,7 @@ static void doctor_host_read(struct doctor_facts *facts, const json_t *about)
 	DOCTOR_COPY(about, "rdma_core", facts->rdma_core);
 	facts->pid = doctor_json_number(about, "pid");
 	facts->draining_ns = doctor_json_number(about, "draining_ns");
+	facts->is_conf_former = doctor_json_flag_or_unknown(about, "configuration_former");
 	facts->memlock_bytes = doctor_json_number(about, "memlock_bytes");
 	facts->may_lock = doctor_json_flag_or_unknown(about, "may_lock");
 	facts->may_bind = doctor_json_flag_or_unknown(about, "may_bind");

@@ -10,6 +10,7 @@ void doctor_facts_init(struct doctor_facts *facts)
 	*facts = (struct doctor_facts){
 		.pid = DOCTOR_UNKNOWN,
 		.draining_ns = DOCTOR_UNKNOWN,
+		.is_conf_former = DOCTOR_UNKNOWN,
 		.memlock_bytes = DOCTOR_UNKNOWN,
 		.memlock_need_bytes = DOCTOR_UNKNOWN,
 		.may_lock = DOCTOR_UNKNOWN,

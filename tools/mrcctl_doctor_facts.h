@@ -201,8 +201,9 @@ struct doctor_facts {
 	char kernel[DOCTOR_TEXT_BYTES];
 	char rdma_core[48];
 	int64_t pid;
-	int64_t draining_ns;   /* this host is being drained for so long; 0: it is not */
-	int64_t memlock_bytes; /* DOCTOR_UNKNOWN; INT64_MAX: no limit */
+	int64_t draining_ns;    /* this host is being drained for so long; 0: it is not */
+	int64_t is_conf_former; /* 1: the file has errors, what is in force is from before */
+	int64_t memlock_bytes;  /* DOCTOR_UNKNOWN; INT64_MAX: no limit */
 	int64_t memlock_need_bytes;
 	int64_t may_lock;        /* 1: the daemon has CAP_IPC_LOCK */
 	int64_t may_bind;        /* 1: it binds sockets to interfaces */

@@ -19,6 +19,15 @@ bool doctor_is_memlock_short(const struct doctor_facts *facts)
 	       facts->memlock_bytes < facts->memlock_need_bytes;
 }
 
+void doctor_judge_configuration(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	if (facts->is_conf_former == DOCTOR_UNKNOWN)
+		doctor_unchecked(report, "mrcd", "the daemon does not say whether it has");
+	else if (facts->is_conf_former == 1)
+		doctor_found(report, "mrcd", "mrcctl reload --check",
+			     "what is in force is from before its last restart");
+}
+
 void doctor_judge_memlock(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	char limit[MRCCTL_UNIT_BYTES], need[MRCCTL_UNIT_BYTES];

@@ -6,6 +6,8 @@
 LAB_KEPT=1
 # shellcheck source-path=SCRIPTDIR source=e2e.sh
 . "$(dirname "$0")/e2e.sh"
+# shellcheck source-path=SCRIPTDIR source=doctor_says.sh
+. "$(dirname "$0")/doctor_says.sh"
 
 said() { grep -qxF -- "$2" "$LAB_DIR/log/$1.out"; }
 boot_id() { e2e_get "$1" status .boot_id; }
@@ -89,6 +91,8 @@ for round in first second; do
 	is_former || lab_fail "status does not say that the configuration is the one from before"
 done
 lab_mrcctl a status | grep -q 'the file has errors; mend it, then mrcctl reload' || lab_fail "status tells people nothing of it"
+doctor a 1 --json --seconds 0
+finds configuration '^mrcd$' 'from before its last restart'
 ! lab_mrcctl a reload 2>/dev/null || lab_fail "a file with errors was loaded"
 cp "$LAB_DIR/mrcd.yaml" "$file"
 lab_mrcctl a reload

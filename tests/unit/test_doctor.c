@@ -125,6 +125,7 @@ static void healthy(struct doctor_facts *facts)
 	strcpy(facts->rdma_core, "44.0");
 	facts->pid = 1;
 	facts->draining_ns = 0;
+	facts->is_conf_former = 0;
 	facts->memlock_bytes = INT64_MAX;
 	facts->memlock_need_bytes = 544LL << 20;
 	facts->may_lock = 0;
@@ -192,6 +193,10 @@ WRONG(drill_of_the_peer)
 	strcpy(f->rails[1].drill, "peer");
 	strcpy(f->paths[1].state, "ASSUMED_BAD");
 	f->paths[1].is_drilled = true;
+}
+WRONG(configuration_wrong)
+{
+	f->is_conf_former = 1;
 }
 WRONG(host_drained)
 {
@@ -463,6 +468,8 @@ static const struct {
 	{drained, "rail-drained", "rail r1", "drained", "mrcctl undrain r1"},
 	{drill_here, "rail-drill", "rail r1", "in a drill: down", "mrcctl events"},
 	{drill_of_the_peer, "rail-drill", "rail r1", "in a drill of a peer's", "mrcctl events"},
+	{configuration_wrong, "configuration", "mrcd", "from before its last restart",
+	 "mrcctl reload --check"},
 	{host_drained, "host-drained", "mrcd", "draining for 7 s", "mrcctl undrain --host"},
 	{peer_drained, "peer-drained", "peer b", "it is being drained", NULL},
 	{degraded, "path-degraded", "rail r0 to b", "failing", NULL},
