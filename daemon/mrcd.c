@@ -344,7 +344,9 @@ static int mrcd_take_passed(struct mrcd_passed *passed)
 		} else if (strcmp(names[i], MRCD_HANDOVER_NAME) == 0 &&
 			   passed->state_count < MRCD_BUNDLES_MAX) {
 			passed->state_fds[passed->state_count++] = fd;
-		} else if (strcmp(names[i], MRCD_HANDOVER_CONF_NAME) == 0 && passed->conf_fd < 0) {
+		} else if (strcmp(names[i], MRCD_HANDOVER_CONF_NAME) == 0) {
+			if (passed->conf_fd >= 0) /* an older one, which nobody took away */
+				close(passed->conf_fd);
 			passed->conf_fd = fd;
 		} else {
 			mrcd_warn("passed socket \"%s\" is not the client socket (name mrcd, "
@@ -449,6 +451,11 @@ static int mrcd_start_or_go_on(struct mrcd *mrcd, const struct mrcd_passed *pass
 		heritage = mrcd_heritage_open(passed->state_fds, passed->state_count, mrcd->conf);
 	for (uint32_t i = 0; i < passed->state_count; i++)
 		close(passed->state_fds[i]);
+	if (heritage == NULL && mrcd->conf->is_former) {
+		mrcd_err("%s has errors, and there is nobody for whom to go on without it",
+			 mrcd->conf->file);
+		return -ENODATA;
+	}
 	if (heritage == NULL)
 		return mrcd_start_worker(mrcd, passed->client_fd, NULL);
 	if (passed->client_fd >= 0)
@@ -495,11 +502,8 @@ static int mrcd_load(struct mrcd *mrcd, const char *file, const struct mrcd_pass
 {
 	int r = mrcd_conf_load(file, mrcd_log_conf_error, NULL, &mrcd->conf);
 
-	if (passed->conf_fd < 0 || passed->state_count == 0)
+	if (r == 0 || passed->conf_fd < 0 || passed->state_count == 0)
 		return r;
-	mrcd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_CONF_NAME);
-	if (r == 0)
-		return 0;
 	r = mrcd_conf_load_copy(file, passed->conf_fd, mrcd_log_conf_error, NULL, &mrcd->conf);
 	if (r == 0)
 		mrcd_warn("%s has errors: going on with the configuration from before, since "

@@ -207,7 +207,7 @@ void mrcd_client_break(struct mrcd_client *client, const char *format, ...)
 {
 	struct mrcd_client_side *side = client->side;
 	uint64_t held_back;
-	char why[160];
+	char why[160], more[MRCD_LOG_HELD_BACK_BYTES];
 	va_list args;
 
 	if (client->is_dead)
@@ -216,8 +216,8 @@ void mrcd_client_break(struct mrcd_client *client, const char *format, ...)
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
 	if (mrcd_log_allowed(&side->log_broken, side->worker->now_ns, &held_back))
-		mrcd_warn("client %s (pid %d): %s; ended (%" PRIu64 " such lines held back)",
-			  client->name, (int)client->creds.pid, why, held_back);
+		mrcd_warn("client %s (pid %d): %s; ended%s", client->name, (int)client->creds.pid,
+			  why, mrcd_log_held_back(held_back, more));
 	client_mark_dead(client);
 }
 
@@ -478,12 +478,13 @@ static void attach_refuse(struct mrcd_client_side *side, int fd, int status, con
 		.generation = side->worker->boot_id,
 	};
 	uint64_t held_back;
+	char more[MRCD_LOG_HELD_BACK_BYTES];
 
 	snprintf(welcome.host, sizeof(welcome.host), "%s", side->worker->conf->host);
 	snprintf(welcome.text, sizeof(welcome.text), "%s", text);
 	if (mrcd_log_allowed(&side->log_refused, side->worker->now_ns, &held_back))
-		mrcd_notice("a program was refused: %s (%" PRIu64 " such lines held back)", text,
-			    held_back);
+		mrcd_notice("a program was refused: %s%s", text,
+			    mrcd_log_held_back(held_back, more));
 	welcome_send(fd, &welcome, NULL);
 }
 

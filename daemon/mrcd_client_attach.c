@@ -91,8 +91,9 @@ int mrcd_attach_check(const struct mrcd_client_side *side, const struct mrc_abi_
 			 side->client_count);
 		return -EMFILE;
 	}
-	/* Its socket is there already. */
-	if (!mrcd_fds_have_room(side->fd_end, MRCD_CLIENT_FD_COUNT - 1)) {
+	/* Its socket is there already. A low number may be a hole that a path has left. */
+	if (!mrcd_fds_have_room(side->fd_end, MRCD_CLIENT_FD_COUNT - 1) ||
+	    (side->client_count + 1ULL) * MRCD_CLIENT_FD_COUNT > side->fd_end) {
 		snprintf(text, text_bytes,
 			 "%u clients are attached, no more are allowed: LimitNOFILE= of the daemon",
 			 side->client_count);
@@ -367,6 +368,7 @@ static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t 
 	struct mrcd_client_side *side = client->side;
 	uint64_t huge = side->limits->huge_page_bytes;
 	char why_send[MRCD_MEMFD_TEXT_BYTES], why_landing[MRCD_MEMFD_TEXT_BYTES];
+	char more[MRCD_LOG_HELD_BACK_BYTES];
 	const char *why = why_send;
 	uint64_t held_back;
 	int r;
@@ -387,8 +389,8 @@ static int arenas_new(struct mrcd_client *client, uint64_t send_bytes, uint64_t 
 	if (why_send[0] == 0)
 		why = why_landing;
 	if (why[0] != 0 && mrcd_log_allowed(&side->log_huge, side->worker->now_ns, &held_back))
-		mrcd_warn("client %s gets ordinary pages. %s (%" PRIu64 " such lines held back)",
-			  client->name, why, held_back);
+		mrcd_warn("client %s gets ordinary pages. %s%s", client->name, why,
+			  mrcd_log_held_back(held_back, more));
 	return r;
 }
 

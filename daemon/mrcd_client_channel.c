@@ -175,6 +175,9 @@ void mrcd_channel_end(struct mrcd_client *client, struct mrcd_channel *channel, 
 	if (was_tried) {
 		cqe.type = MRC_CQE_CONNECTED;
 		cqe.status = status_failed;
+		if (status_failed ==
+		    MRC_STATUS_NO_RESOURCES) /* not ours: theirs says nothing of us */
+			cqe.code = 0;
 		cqe.user_data = channel->user_data;
 	}
 	/* The client of a CONNECT has not been told an id; the shadow needs it all the same. */

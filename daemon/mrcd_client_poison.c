@@ -40,15 +40,15 @@ static void late_write(struct mrcd_client *client, uint64_t at)
 {
 	struct mrcd_client_side *side = client->side;
 	uint64_t held_back;
+	char more[MRCD_LOG_HELD_BACK_BYTES];
 
 	client->late_writes++;
 	side->late_writes++;
 	if (mrcd_log_allowed(&side->log_late, side->worker->now_ns, &held_back))
 		mrcd_err("client %s (pid %d): a late write landed in released memory, at offset "
-			 "%" PRIu64 " of its landing arena: 0x%02x where 0x%02x was (%" PRIu64
-			 " such lines held back)",
+			 "%" PRIu64 " of its landing arena: 0x%02x where 0x%02x was%s",
 			 client->name, (int)client->creds.pid, at, client->landing.addr[at],
-			 mrcd_poison_byte(at), held_back);
+			 mrcd_poison_byte(at), mrcd_log_held_back(held_back, more));
 	MRC_ASSERT(!side->poison_mode.is_fatal);
 }
 

@@ -535,7 +535,19 @@ static bool mrcd_drill_is_unwise(struct mrcd_drill *drill, const struct mrcd_rai
 		mrc_conn_info(mrcd_peer_conn(worker->peers[i]), &info);
 		for (uint8_t p = 0; p < info.path_count; p++) {
 			mrc_conn_path_info(mrcd_peer_conn(worker->peers[i]), p, &path);
-			if (path.state == MRC_PATH_GOOD || path.is_absent)
+			if (path.is_absent)
+				continue;
+			if (mrcd_peer_is_drilling(worker->peers[i], p)) {
+				mrcd_drill_refuse(
+					error_out,
+					"rail %s to %s is in a drill of %s's; say force "
+					"to begin another one",
+					mrcd_peer_path_rail(worker->peers[i], p)->conf->name,
+					mrcd_peer_name(worker->peers[i]),
+					mrcd_peer_name(worker->peers[i]));
+				return true;
+			}
+			if (path.state == MRC_PATH_GOOD)
 				continue;
 			mrcd_drill_refuse(
 				error_out,
@@ -574,18 +586,28 @@ static uint64_t mrcd_drill_rail_rate(const struct mrcd_worker *worker, const str
 	return bytes_per_s;
 }
 
-/* Peers know of it: now it begins. */
+static void mrcd_drill_give_up(struct mrcd_drill *drill, const char *error)
+{
+	drill->state = MRCD_DRILL_IDLE;
+	drill->fault = MRCD_DRILL_NONE;
+	snprintf(drill->error, sizeof(drill->error), "%s", error);
+	mrcd_drill_mark(drill, false);
+}
+
+/* Peers know of it: now it begins, if that is as wise as it was. */
 static void mrcd_drill_go(struct mrcd_drill *drill)
 {
-	if (drill->is_link) {
+	json_t *error = NULL;
+
+	if (!drill->job.is_forced &&
+	    mrcd_drill_is_unwise(drill, drill->rail, drill->fault, &error)) {
+		mrcd_drill_give_up(drill, json_string_value(error));
+		json_decref(error);
+	} else if (drill->is_link) {
 		drill->state = MRCD_DRILL_STARTING;
 		mrcd_drill_link_submit(drill, false, mrcd_drill_down_done);
 	} else if (mrcd_drill_set(drill, drill->fault) < 0) {
-		drill->state = MRCD_DRILL_IDLE;
-		mrcd_drill_mark(drill, false);
-		snprintf(drill->error, sizeof(drill->error), "a rail of type %s cannot do that",
-			 drill->rail->ops->kind);
-		drill->fault = MRCD_DRILL_NONE;
+		mrcd_drill_give_up(drill, "its kind of rail cannot do that");
 	} else {
 		mrcd_drill_begun(drill, drill->worker->now_ns);
 	}
@@ -632,7 +654,8 @@ static json_t *mrcd_drill_begin(struct mrcd_drill *drill, json_t **error_out)
 	mrcd_drill_mark(drill, true);
 	mrcd_drill_tell(drill);
 	if (drill->fault == MRCD_DRILL_NONE)
-		return mrcd_drill_refuse(error_out, "rail %s: %s", rail->conf->name, drill->error);
+		return mrcd_drill_refuse(error_out, "rail %s is of type %s: %s", rail->conf->name,
+					 rail->ops->kind, drill->error);
 	return mrcd_drill_state_json(drill);
 }
 

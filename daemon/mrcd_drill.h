@@ -34,7 +34,7 @@
 #define MRCD_DRILL_LEASE_NS_MAX    (60 * MRC_S)
 #define MRCD_DRILL_DURATION_NS_MIN (50 * MRC_MS)
 #define MRCD_DRILL_DURATION_NS_MAX (600 * MRC_S)
-#define MRCD_DRILL_TELL_NS         (100 * MRC_MS)
+#define MRCD_DRILL_TELL_NS         (1 * MRC_S)
 #define MRCD_DRILL_TIMES_MIN       2U
 #define MRCD_DRILL_TIMES_MAX       1000U
 

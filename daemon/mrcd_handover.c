@@ -77,14 +77,12 @@ static void store_conf(const struct mrcd_conf *conf)
 /* Sockets that hang up meanwhile are the next daemon's to find: FDPOLL=0. */
 int mrcd_handover_store(struct mrcd_bundle *bundle, const struct mrcd_conf *conf)
 {
-	int r;
+	int r = mrcd_notify_fds(WORD_NS, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
+				bundle->fds, bundle->count);
 
-	if (conf != NULL && bundle->count < mrcd_handover_room())
+	if (r > 0 && conf != NULL && bundle->count < mrcd_handover_room())
 		store_conf(conf);
-	r = mrcd_notify_fds(WORD_NS, "FDSTORE=1\nFDNAME=" MRCD_HANDOVER_NAME "\nFDPOLL=0",
-			    bundle->fds, bundle->count);
-
-	/* It knows whose message that was only as long as we are there. */
+	/* It knows whose messages those were only as long as we are there. */
 	if (r > 0)
 		r = mrcd_notify_barrier(BARRIER_NS);
 	else if (r == 0)
@@ -92,8 +90,10 @@ int mrcd_handover_store(struct mrcd_bundle *bundle, const struct mrcd_conf *conf
 	else if (r == -EAGAIN)
 		r = -ETIMEDOUT;
 	/* It may still read it, while we end or when a proxy passes it on. */
-	if (r < 0)
+	if (r < 0) {
 		mrcd_bundle_take_back(bundle);
+		mrcd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_CONF_NAME);
+	}
 	return r;
 }
 

@@ -138,6 +138,7 @@ struct mrcd_heritage *mrcd_heritage_open(const int *fds, uint32_t count,
 
 	/* Before it is used, so that nobody can use it twice. */
 	mrcd_notify(WORD_NS, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_NAME);
+	mrcd_notify(WORD_NS, "FDSTOREREMOVE=1\nFDNAME=" MRCD_HANDOVER_CONF_NAME);
 	if (heritage != NULL && heritage_unpack(heritage, fds, count, conf, why) == 0)
 		return heritage;
 	mrcd_warn("what the daemon before left cannot be used, starting with nothing: %s", why);

@@ -125,3 +125,12 @@ bool mrcd_log_allowed(struct mrcd_log_limit *limit, uint64_t now_ns, uint64_t *s
 	limit->suppressed = 0;
 	return true;
 }
+
+const char *mrcd_log_held_back(uint64_t suppressed, char text[MRCD_LOG_HELD_BACK_BYTES])
+{
+	text[0] = '\0';
+	if (suppressed > 0)
+		snprintf(text, MRCD_LOG_HELD_BACK_BYTES, " (%llu such line%s held back)",
+			 (unsigned long long)suppressed, suppressed == 1 ? "" : "s");
+	return text;
+}

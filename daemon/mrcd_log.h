@@ -42,5 +42,8 @@ struct mrcd_log_limit {
 	}
 /* True when the line may be written; *suppressed_out is how many were not since the last one. */
 bool mrcd_log_allowed(struct mrcd_log_limit *limit, uint64_t now_ns, uint64_t *suppressed_out);
+/* " (7 such lines held back)", for the end of one; "" for none. Answers `text`. */
+#define MRCD_LOG_HELD_BACK_BYTES 48
+const char *mrcd_log_held_back(uint64_t suppressed, char text[MRCD_LOG_HELD_BACK_BYTES]);
 
 #endif

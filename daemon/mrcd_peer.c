@@ -114,6 +114,7 @@ int mrcd_peer_new(struct mrcd_worker *worker, const struct mrcd_conf_peer *conf,
 	peer->worker = worker;
 	peer->armed_ns = MRC_NEVER;
 	peer->drain_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 6);
+	peer->drill_limit = (struct mrcd_log_limit)MRCD_LOG_LIMIT_INIT(60 * MRC_S, 64);
 	snprintf(peer->engine_name, sizeof(peer->engine_name), "%s", name);
 	snprintf(peer->engine_own_name, sizeof(peer->engine_own_name), "%s", own_name);
 	/* The two ends of the loop are one host to everybody but their engines. */
@@ -168,6 +169,9 @@ void mrcd_peer_path_begin(struct mrcd_peer *peer, uint8_t index)
 	mrcd_peer_handle(peer, &ev);
 	/* Both are said: a state that was restored may have it from another configuration. */
 	ev.kind = rail->is_draining ? MRC_EV_DENY : MRC_EV_ALLOW;
+	mrcd_peer_handle(peer, &ev);
+	ev.kind = MRC_EV_DRILL;
+	ev.path.is_up = rail->is_drilled;
 	mrcd_peer_handle(peer, &ev);
 }
 

@@ -102,6 +102,8 @@ bool mrcd_peer_is_draining(const struct mrcd_peer *peer);
 void mrcd_peer_tell_drain(struct mrcd_peer *peer);
 /* And that its paths over this rail are to fail on purpose, or no longer. Pumps. */
 void mrcd_peer_tell_drill(struct mrcd_peer *peer, const struct mrcd_rail *rail, bool is_on);
+/* It has this path fail on purpose itself, as it says. */
+bool mrcd_peer_is_drilling(const struct mrcd_peer *peer, uint8_t index);
 /* It has answered what we told last of drains and drills; or cannot, for no path is good. */
 bool mrcd_peer_has_heard(const struct mrcd_peer *peer);
 

@@ -31,11 +31,14 @@ struct mrcd_peer_path {
 	uint32_t fencing_epoch; /* its link is being fenced and has not answered yet; 0: none */
 	uint64_t heard_ns;      /* when the last frame came */
 	uint64_t left_ns;       /* when it left service; 0: never was, or is in it */
-	uint64_t flaps;      /* how often it left service, but not by the operator; never reset */
-	uint64_t flapped_ns; /* when it last did */
-	uint64_t cuts;       /* fragments that came cut short by their sender */
-	uint64_t peer_drill_ns; /* the peer has it fail on purpose, since then; 0: it does not */
-	uint64_t drill_ns;      /* a drill of it was last on; 0: all of that is over */
+	uint64_t flaps;        /* how often it left service, but not by the operator; never reset */
+	uint64_t flapped_ns;   /* when it last did */
+	uint64_t cuts;         /* fragments that came cut short by their sender */
+	bool is_peer_drill;    /* the peer says that it has it fail on purpose */
+	uint64_t excuse_ns;    /* believed since then; 0: it is not, or need not be */
+	uint64_t excused_ns;   /* so long it was, before that */
+	uint64_t unexcused_ns; /* when it last was not */
+	uint64_t drill_ns;     /* a drill of it was last on; 0: all of that is over */
 	struct mrcd_log_limit state_limit;
 	struct mrcd_log_limit connect_limit;
 	struct mrcd_log_limit damage_limit;
@@ -70,7 +73,7 @@ struct mrcd_peer {
 	bool is_connected; /* some path is good */
 	bool is_silent;
 	uint64_t silent_since_ns; /* 0: it is not; noted when it lasts */
-	struct mrcd_log_limit drain_limit;
+	struct mrcd_log_limit drain_limit, drill_limit;
 	struct mrcd_stall_meter stalls;
 	uint64_t waiting_since_ns; /* of the client that waits longest; found anew by who asks */
 };

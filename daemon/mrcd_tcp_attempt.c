@@ -346,7 +346,7 @@ void mrcd_tcp_attempt_inbound(struct mrcd_tcp *tcp, int fd, const struct sockadd
 
 	while (tcp->inbound_count >= max)
 		attempt_refuse(attempt_in_the_way(tcp), MRCD_REFUSAL_CROWDED,
-			       "too many unfinished handshakes, this was the oldest");
+			       "too many unfinished handshakes, this was the first to go");
 	attempt = attempt_new(tcp);
 	if (!attempt) {
 		close(fd);

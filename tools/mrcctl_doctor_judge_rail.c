@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mrcctl_unit.h"
@@ -89,62 +90,78 @@ static const char *doctor_last_reason(const struct doctor_path *path, char text[
 	return text;
 }
 
-/* Which paths of a peer are not in service, and the one that has been so for the least time. All that it has? */
-static bool doctor_is_peer_down(const struct doctor_facts *facts, size_t peer, size_t *count_out,
-				const struct doctor_path **latest_out)
-{
-	const struct doctor_path *latest = NULL;
-	size_t count = 0;
+/* The paths of one peer that are not in service, but for those that are drained. */
+struct peer_paths {
+	size_t out;
+	const struct doctor_path *latest; /* that has been so for the least time */
+	bool has_good;
+	bool has_down; /* one that nobody wants to be out */
+};
 
+/* Of each peer, by its index. The caller's to free. */
+static struct peer_paths *peer_paths_new(const struct doctor_facts *facts)
+{
+	struct peer_paths *peers = calloc(facts->peer_count + 1, sizeof(*peers));
+
+	if (peers == NULL)
+		abort();
 	for (size_t i = 0; i < facts->path_count; i++) {
 		const struct doctor_path *path = &facts->paths[i];
+		struct peer_paths *peer = &peers[path->peer];
 
-		if (path->peer != peer)
+		peer->has_good |= strcmp(path->state, "GOOD") == 0;
+		peer->has_down |= doctor_is_down(path);
+		if (strcmp(path->state, "GOOD") == 0 || strcmp(path->state, "DENIED") == 0)
 			continue;
-		if (!doctor_is_down(path))
-			return false;
-		count++;
-		if (latest == NULL || path->state_age_ns < latest->state_age_ns)
-			latest = path;
+		peer->out++;
+		if (peer->latest == NULL || path->state_age_ns < peer->latest->state_age_ns)
+			peer->latest = path;
 	}
-	*count_out = count;
-	*latest_out = latest;
-	return count > 0;
+	return peers;
+}
+
+static bool peer_is_down(const struct peer_paths *peer)
+{
+	return peer->has_down && !peer->has_good;
 }
 
 void doctor_judge_peer_down(const struct doctor_facts *facts, struct doctor_report *report)
 {
+	struct peer_paths *peers = peer_paths_new(facts);
+
 	for (size_t i = 0; i < facts->peer_count; i++) {
 		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES], reason[64];
-		const struct doctor_path *latest;
-		size_t count;
 
-		if (!doctor_is_peer_down(facts, i, &count, &latest))
+		if (!peer_is_down(&peers[i]))
 			continue;
 		snprintf(subject, sizeof(subject), "peer %s", facts->peers[i].name);
 		doctor_found(report, subject, "journalctl -u mrcd | tail -n 50",
-			     "none of its %zu path%s is in service, for %s%s", count,
-			     count == 1 ? "" : "s", mrcctl_unit_span(latest->state_age_ns, span),
-			     doctor_last_reason(latest, reason));
+			     "none of its %zu path%s is in service, for %s%s", peers[i].out,
+			     peers[i].out == 1 ? "" : "s",
+			     mrcctl_unit_span(peers[i].latest->state_age_ns, span),
+			     doctor_last_reason(peers[i].latest, reason));
 	}
+	free(peers);
 }
 
 /* Those that have a cause of their own: not a peer that is away, and not a rail without a carrier. */
 void doctor_judge_path_down(const struct doctor_facts *facts, struct doctor_report *report)
 {
+	struct peer_paths *peers = peer_paths_new(facts);
+
 	for (size_t i = 0; i < facts->path_count; i++) {
-		const struct doctor_path *path = &facts->paths[i], *latest;
+		const struct doctor_path *path = &facts->paths[i];
 		char subject[DOCTOR_SUBJECT_BYTES], span[MRCCTL_UNIT_BYTES], reason[64];
-		size_t count;
 
 		if (!doctor_is_down(path) || !facts->rails[path->rail].has_carrier ||
-		    doctor_is_peer_down(facts, path->peer, &count, &latest))
+		    peer_is_down(&peers[path->peer]))
 			continue;
 		doctor_found(report, doctor_subject_path(facts, path, subject),
 			     "journalctl -u mrcd | tail -n 50", "%s for %s%s", path->state,
 			     mrcctl_unit_span(path->state_age_ns, span),
 			     doctor_last_reason(path, reason));
 	}
+	free(peers);
 }
 
 void doctor_judge_drained(const struct doctor_facts *facts, struct doctor_report *report)

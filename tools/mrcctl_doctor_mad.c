@@ -24,6 +24,7 @@
 #define MAD_METHOD_GET      0x01
 #define MAD_METHOD_GET_RESP 0x81
 #define MAD_LID_PERMISSIVE  0xffff
+#define MAD_HEAD_BYTES      24     /* up to the modifier */
 #define MAD_STATUS_MASK     0x7fff /* the other bit is the direction */
 
 enum mad_attribute { MAD_NODE_INFO = 0x0011, MAD_PORT_INFO = 0x0015 };
@@ -62,6 +63,8 @@ static_assert(sizeof(struct mad_packet) == sizeof(struct ib_user_mad_hdr) + DOCT
 void doctor_mad_port_info(const uint8_t data[DOCTOR_MAD_DATA_BYTES],
 			  struct doctor_link_end *end_out)
 {
+	uint8_t extended = data[63] & 0x1f; /* enabled; 30: none is */
+
 	/* LinkSpeed is three of four bits; the extended ones are 0 where a port knows none. */
 	*end_out = (struct doctor_link_end){
 		.is_known = true,
@@ -70,7 +73,8 @@ void doctor_mad_port_info(const uint8_t data[DOCTOR_MAD_DATA_BYTES],
 		.width_active = data[31],
 		.speeds_supported = (uint8_t)((data[32] >> 4 & 7) | (data[62] & 0xf) << 4),
 		.speed_active = (uint8_t)((data[35] >> 4 & 7) | (data[62] & 0xf0)),
-		.speeds_enabled = (uint8_t)((data[35] & 7) | (data[63] & 0xf) << 4),
+		.speeds_enabled =
+			(uint8_t)((data[35] & 7) | (extended == 30 ? 0 : (extended & 0xf) << 4)),
 	};
 }
 
@@ -90,13 +94,16 @@ static int mad_receive(int fd, const struct mad_smp *ask, struct mad_packet *ans
 			continue;
 		if (count < 0)
 			return -errno;
-		if (count != (ssize_t)sizeof(*answer))
+		/* A question that nobody answered comes back without its data. */
+		if (count < (ssize_t)(sizeof(answer->head) + MAD_HEAD_BYTES))
 			return -EBADMSG;
 		/* What came too late for an earlier question is not for this one. */
 		if (answer->smp.transaction != ask->transaction)
 			continue;
 		if (answer->head.status != 0)
 			return answer->head.status == ETIMEDOUT ? -ETIMEDOUT : -EIO;
+		if (count != (ssize_t)sizeof(*answer))
+			return -EBADMSG;
 		return answer->smp.method == MAD_METHOD_GET_RESP &&
 				       answer->smp.attribute == ask->attribute &&
 				       (ntohs(answer->smp.status) & MAD_STATUS_MASK) == 0

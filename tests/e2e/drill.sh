@@ -42,18 +42,33 @@ drill slow a r0 --slow 10x,1s
 is '.drills[0] | .limit_bytes_per_s > 0 and .during.rail_bytes_per_s < .limit_bytes_per_s * 2' "the slow rail was slow"
 e2e_stream_end
 
-# It was wanted: at neither end is it held against the rails, and the peer knew before anything happened.
+# It was wanted: at neither end is it held against the rails, and the peer knew before anything happened. (On a machine
+# that is busy a rail may have been silent for a while without any drill: that is counted.)
 for host in a b; do
-	e2e_is "$host" rails 'all(.[]; .flaps == 0 and .carrier_losses == 0 and .health.state == "good" and .health.flaps == 0)' ||
-		lab_fail "a drill counts as a fault at $host: $(e2e_get "$host" rails 'map({name, flaps, carrier_losses, health})')"
-	e2e_is "$host" paths 'all(.[]; .flaps == 0 and .health.state == "good")' || lab_fail "a drill counts against a path at $host"
+	lab_mrcctl "$host" events --json >"$LAB_DIR/log/events-$host"
+	lab_mrcctl "$host" rails --json >"$LAB_DIR/log/rails-$host"
+	jq -nce --slurpfile events "$LAB_DIR/log/events-$host" --slurpfile rails "$LAB_DIR/log/rails-$host" '
+		[$events[] | select(.kind | startswith("drill-")) | "\(.kind) \(.rail)"] as $drills
+		| [("r1", "r2", "r0") as $name
+			| [$events[] | select(.rail == $name)]
+			| (map(select(.kind == "drill-begin"))[0].seq) as $from
+			| (map(select(.kind == "drill-end"))[0].seq) as $to
+			| [.[] | select(.state_old == "GOOD" and .state != "DENIED")] as $left
+			| ($rails[0][] | select(.name == $name)) as $rail
+			| {
+				name: $name,
+				left: ($left | length),
+				outside: ([$left[] | select(.seq < $from or .seq > $to)] | length),
+				flaps: $rail.flaps, carrier_losses: $rail.carrier_losses,
+				health: $rail.health.state, health_flaps: $rail.health.flaps
+			}] as $of
+		| {$drills, $of}
+		| ., ($drills == [("r1", "r2", "r0") | "drill-begin \(.)", "drill-end \(.)"]
+			and ($of | all(.flaps <= .outside and .carrier_losses == 0 and .health_flaps <= .outside
+				and (.outside > 0 or .health == "good"))))' >"$LAB_DIR/log/drilled-$host" ||
+		lab_fail "a drill counts as a fault at $host, or is not told there: $(cat "$LAB_DIR/log/drilled-$host")"
+	head -n 1 "$LAB_DIR/log/drilled-$host"
 	doctor "$host" 0 --seconds 0
-	lab_mrcctl "$host" events --json | jq -se '
-		[.[] | select(.kind | startswith("drill-")) | "\(.kind) \(.rail)"] == [
-			"drill-begin r1", "drill-end r1", "drill-begin r2", "drill-end r2", "drill-begin r0", "drill-end r0"]
-		and (. as $all | all(["r0", "r1", "r2"][]; . as $rail
-			| [$all[] | select(.rail == $rail and (.kind == "drill-begin" or .state_old == "GOOD"))] | .[0].kind == "drill-begin"))' >/dev/null ||
-		lab_fail "the events of $host do not tell of the drills: $(lab_mrcctl "$host" events)"
 done
 
 # What mrc-perf saw from outside, of each of the three. Its rate counts messages of 1 MiB as they complete, 100 ms at a

@@ -70,7 +70,7 @@ page >"$log/all"
 for rail in 1 2; do
 	says all "^rail r$rail: down for [0-9.]+ (ms|s)\$"
 	says all "^rail r$rail( +[0-9.]+ [MGk]?b/s){3}\$"
-	says all "^r$rail +[0-9.]+ (us|ms|s) +carrier +[0-9.]+ (us|ms|s) "
+	says all "^r$rail +[0-9.]+ (us|ms|s) +carrier +([0-9.]+ (us|ms|s)|at once) "
 done
 says all '^all rails( +[0-9.]+ [MGk]?b/s){3}$'
 says all '^longest stall( +[0-9.]+ (ns|us|ms|s)){3}$'

@@ -16,13 +16,14 @@ browser_begin() { # HOST
 	session=
 	lab_spawn browser "$1" bash -c 'exec "$@" 3<"$0/to-browser" 4>"$0/from-browser"' "$LAB_DIR" \
 		"$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
-		--user-data-dir="$LAB_DIR/browser" --window-size=1280,800 --remote-debugging-pipe about:blank
+		--disable-renderer-backgrounding --disable-backgrounding-occluded-windows --user-data-dir="$LAB_DIR/browser" --window-size=1280,800 --remote-debugging-pipe about:blank
 }
 # A page of our own: the one it begins with may be about to be replaced.
 browser_page() { # URL
 	ask Target.createTarget '{"url": "about:blank"}' || return
 	ask Target.attachToTarget "$(jq -c '{targetId: .result.targetId, flatten: true}' <<<"$reply")" || return
 	session=$(jq -r .result.sessionId <<<"$reply")
+	ask Page.bringToFront '{}' || return # what is behind another is not always drawn
 	ask Page.navigate "{\"url\": \"$1\"}"
 }
 browse() { # HOST URL: a browser that does not come up on a machine with much to do is begun once more
@@ -63,7 +64,11 @@ shows() { lab_wait_for "the page to show: $1" "${3:-15}" page_is "$2"; } # WHAT 
 picture() { # NAME
 	local dir=${E2E_PICTURES:-$MRC_BUILD/pictures}
 	mkdir -p "$dir"
-	tell Page.captureScreenshot '{"format": "png"}'
+	# It is for people: where a browser draws nothing in time, the page has still said what it should.
+	if ! ask Page.captureScreenshot '{"format": "png"}'; then
+		lab_say "no picture of $1: the browser draws nothing"
+		return
+	fi
 	jq -r .result.data <<<"$reply" | base64 -d >"$dir/status-page-$1.png"
 }
 

@@ -408,6 +408,83 @@ static void one_drills_at_a_time(void **state)
 	assert_int_equal(suffered, MRCD_DRILL_DOWN);
 }
 
+/* What a peer has answered, and what it does itself: nothing is connected here. */
+static bool has_heard = true, is_drilling;
+bool __wrap_mrcd_peer_has_heard(const struct mrcd_peer *peer);
+bool __wrap_mrcd_peer_has_heard(const struct mrcd_peer *peer)
+{
+	return has_heard;
+}
+bool __wrap_mrcd_peer_is_drilling(const struct mrcd_peer *peer, uint8_t index);
+bool __wrap_mrcd_peer_is_drilling(const struct mrcd_peer *peer, uint8_t index)
+{
+	return is_drilling;
+}
+
+static void nothing_fails_before_the_peers_have_heard_of_it(void **state)
+{
+	struct stage *stage = *state;
+
+	has_heard = false;
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_it(stage, "silence", 60 * MRC_S));
+	assert_string_equal(text(stage, "state"), "starting");
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+	assert_true(stage->rail->is_drilled);
+	has_heard = true;
+	until(stage, suffered == MRCD_DRILL_SILENCE);
+	assert_non_null(act(stage, "renew"));
+	assert_string_equal(text(stage, "state"), "on");
+	assert_non_null(act(stage, "mend"));
+	assert_false(stage->rail->is_drilled);
+	/* Who never answers holds up nothing for good. */
+	has_heard = false;
+	assert_non_null(break_it(stage, "down", 60 * MRC_S));
+	until(stage, suffered == MRCD_DRILL_DOWN);
+	has_heard = true;
+}
+
+static void what_ends_before_the_peers_have_heard_of_it_never_began(void **state)
+{
+	struct stage *stage = *state;
+
+	has_heard = false;
+	open_with_lease(stage, 60 * MRC_S);
+	assert_non_null(break_it(stage, "silence", 60 * MRC_S));
+	assert_non_null(act(stage, "mend"));
+	assert_string_equal(text(stage, "state"), "idle");
+	assert_string_equal(text(stage, "over"), "its asker said so");
+	assert_false(stage->rail->is_drilled);
+	has_heard = true;
+	for (int i = 0; i < 100; i++)
+		event_base_loop(stage->worker->base, EVLOOP_NONBLOCK);
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+	/* Also by the end of the daemon, with a link to take down: teardown looks. */
+	has_heard = false;
+	assert_non_null(break_it(stage, "down", 60 * MRC_S));
+	mrcd_drill_free(stage->worker->drill);
+	stage->worker->drill = NULL;
+	assert_false(stage->rail->is_drilled);
+	assert_int_equal(suffered, MRCD_DRILL_NONE);
+	has_heard = true;
+}
+
+/* Two hosts that begin at once would leave nothing between them. */
+static void while_a_peer_drills_we_do_not(void **state)
+{
+	struct stage *stage = *state;
+
+	is_drilling = true;
+	open_with_lease(stage, 60 * MRC_S);
+	assert_null(ask(stage,
+			json_pack("{s:s s:I s:s s:s}", "do", "break", "session",
+				  (json_int_t)stage->session, "rail", "r1", "fault", "silence")));
+	assert_string_equal(json_string_value(stage->error),
+			    "rail r0 to b is in a drill of b's; say force to begin another one");
+	assert_non_null(break_it(stage, "silence", 60 * MRC_S));
+	is_drilling = false;
+}
+
 static void a_host_that_is_not_well_is_left_alone(void **state)
 {
 	struct stage *stage = *state;
@@ -534,6 +611,9 @@ int main(void)
 		TEST(a_link_that_cannot_be_taken_down_is_told),
 		TEST(what_the_last_run_left_down_is_taken_up),
 		TEST(one_drills_at_a_time),
+		TEST(nothing_fails_before_the_peers_have_heard_of_it),
+		TEST(what_ends_before_the_peers_have_heard_of_it_never_began),
+		TEST(while_a_peer_drills_we_do_not),
 		TEST(a_host_that_is_not_well_is_left_alone),
 		TEST(what_cannot_be_done_is_refused_and_changes_nothing),
 		TEST(a_slow_rail_has_a_part_of_its_speed),
