@@ -64,7 +64,7 @@ static void mrcd_health_cause(const struct mrc_health_view *view, enum mrc_healt
 			 (unsigned long long)(view->usual_ns / MRC_US));
 		break;
 	case MRC_CAUSE_RATE:
-		snprintf(text, text_bytes, "delivers %u%% of what the best rail does",
+		snprintf(text, text_bytes, "delivers %u%% of what its siblings do",
 			 view->rate_part);
 		break;
 	default:

@@ -491,18 +491,22 @@ static uint64_t own_part(const struct mrc_health *health, uint8_t index, enum me
 		     4 * siblings_middle(health, index, measure));
 }
 
-/* Its rate in percent of the best sibling's, each in relation to its nominal one where all say theirs. */
+/*
+ * Its rate in percent of what the middle one of its siblings delivers, of an even number the slower
+ * of the two: one estimate may be of a burst. In relation to the nominal ones where both say theirs.
+ */
 static uint32_t rate_part(const struct mrc_health *health, const struct mrc_health_sample *samples,
 			  uint8_t index)
 {
 	const struct mrc_health_sample *own = &samples[index];
-	uint64_t part = 100;
+	uint32_t sorted[MRC_PATHS_MAX], count = 0; /* the one of the fastest sibling first */
 
 	if (!own->info.is_filled || own->info.rate_bytes_per_s == 0)
 		return 100;
 	for (uint8_t i = 0; i < health->path_count; i++) {
 		unsigned __int128 mine = own->info.rate_bytes_per_s;
 		unsigned __int128 theirs = samples[i].info.rate_bytes_per_s;
+		uint32_t part, at = count;
 
 		if (i == index || !health->paths[i].is_serving || theirs == 0)
 			continue;
@@ -510,9 +514,13 @@ static uint32_t rate_part(const struct mrc_health *health, const struct mrc_heal
 			mine *= samples[i].speed;
 			theirs *= own->speed;
 		}
-		part = MRC_MIN(part, (uint64_t)(mine * 100 / theirs));
+		part = (uint32_t)MRC_MIN(mine * 100 / theirs, (unsigned __int128)100);
+		for (; at > 0 && sorted[at - 1] > part; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = part;
+		count++;
 	}
-	return (uint32_t)part;
+	return count ? sorted[count / 2] : 100;
 }
 
 /* ---- judgement ---- */

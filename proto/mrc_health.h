@@ -127,7 +127,7 @@ struct mrc_health_view {
 	uint32_t flaps;     /* of the last two hours in service or so */
 	uint64_t delay_ns;  /* beyond its own queue; 0: not known */
 	uint64_t usual_ns;  /* the least that was */
-	uint32_t rate_part; /* of the best sibling's, in percent; 100: as good, or not judged */
+	uint32_t rate_part; /* of the middle sibling's, in percent; 100: as good, or not judged */
 	uint64_t eta_ns;    /* FAILING by errors: so long until it leaves service; or MRC_NEVER */
 	uint64_t units;     /* frames and segments that the judgement rests on */
 };

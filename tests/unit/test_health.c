@@ -412,6 +412,24 @@ static void a_rail_made_slow_is_measured_by_what_it_should_carry(void **state)
 	assert_int_equal(view(&w, 1)->rate_part, 20);
 }
 
+/* A bucket that was full makes a burst, and the rate that was seen in it may stay for a while. */
+static void the_burst_of_one_sibling_makes_no_other_slow(void **state)
+{
+	struct world w;
+
+	world_init(&w, 3);
+	w.samples[0].info.is_filled = w.samples[1].info.is_filled = true;
+	w.samples[2].info.rate_bytes_per_s = 7000000000;
+	seconds(&w, 20);
+	siblings_are_good(&w, -1);
+	assert_int_equal(view(&w, 1)->rate_part, 100);
+	/* Two of them are no chance. */
+	w.samples[0].info.rate_bytes_per_s = 7000000000;
+	seconds(&w, 20);
+	is_in(&w, 1, MRC_HEALTH_DEGRADED);
+	assert_int_equal(view(&w, 1)->rate_part, 14);
+}
+
 static void its_own_queue_makes_no_path_late(void **state)
 {
 	struct world w;
@@ -872,6 +890,7 @@ int main(void)
 		cmocka_unit_test(what_a_card_sends_again_is_loss),
 		cmocka_unit_test(a_card_s_errors_that_grow_foretell_the_end),
 		cmocka_unit_test(a_rail_made_slow_is_measured_by_what_it_should_carry),
+		cmocka_unit_test(the_burst_of_one_sibling_makes_no_other_slow),
 		cmocka_unit_test(its_own_queue_makes_no_path_late),
 		cmocka_unit_test(two_errors_prove_nothing),
 		cmocka_unit_test(a_fragment_cut_short_is_no_damage),

@@ -221,7 +221,7 @@ static void why_is_said_with_its_numbers(void **state)
 		 "answers after 9000 us, usually after 200"},
 		{MRC_CAUSE_RATE,
 		 {.rate_part = 12, .eta_ns = MRC_NEVER},
-		 "delivers 12% of what the best rail does"},
+		 "delivers 12% of what its siblings do"},
 	};
 	char text[400];
 
