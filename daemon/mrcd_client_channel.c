@@ -257,14 +257,6 @@ static void answer(struct mrcd_client *client, enum mrc_cqe_type type, uint64_t 
 	mrcd_client_publish(client, &cqe, MRCD_TOLD_ANSWER);
 }
 
-bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const char *name)
-{
-	const struct mrcd_conf_service *service =
-		mrcd_conf_service(client->side->worker->conf, name);
-
-	return service != NULL && mrcd_conf_service_allows(service, use, &client->creds);
-}
-
 static int listen_start(struct mrcd_client *client, const struct mrc_abi_request *request,
 			uint32_t *id_out)
 {

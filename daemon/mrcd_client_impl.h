@@ -515,6 +515,8 @@ void mrcd_channel_close(struct mrcd_client *client, struct mrcd_channel *channel
 /* Refuse who waits in its line, and free it. */
 void mrcd_listener_close(struct mrcd_client *client, struct mrcd_listener *listener);
 void mrcd_listener_free(struct mrcd_client *client, struct mrcd_listener *listener);
+/* ---- mrcd_client_rights.c ---- */
+
 /* Whether the configuration in force lets it. */
 bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const char *service);
 

@@ -37,6 +37,11 @@ static bool may(const struct mrcd_client *client, const struct mrcd_conf *conf, 
 	return service != NULL && mrcd_conf_service_allows(service, use, &client->creds);
 }
 
+bool mrcd_client_may(const struct mrcd_client *client, enum mrcd_use use, const char *service)
+{
+	return may(client, client->side->worker->conf, use, service);
+}
+
 static bool listener_is_lost(const struct mrcd_client *client, const struct mrcd_conf *conf,
 			     const struct mrcd_listener *listener)
 {
